@@ -1,0 +1,469 @@
+//! What the caller chooses once: pools, groups, capacities, options.
+//!
+//! Zero is the default for every number; the field says what zero means. The configuration is copied at init
+//! and never read again.
+
+use core::fmt;
+
+/// Pages of one size in bytes. Ids are `1..=pages`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// Number of pages, `1..=2^24`.
+    pub pages: u32,
+    /// Which cached page goes first.
+    pub policy: Policy,
+}
+
+/// Order in which cached pages of equal class are evicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Policy {
+    /// The least recently used page first.
+    #[default]
+    Lru = 0,
+    /// The page published first goes first, however often it was used since.
+    Fifo = 1,
+    /// The least often used first, in powers of two; within one power the least recently used.
+    Lfu = 2,
+}
+
+/// Which tokens a group's layers still read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupKind {
+    /// Every query reads all tokens before it.
+    #[default]
+    Full,
+    /// The query at position q reads token j iff `q - j < window` or `j < sinks`.
+    Window {
+        /// Tokens that a query reads, its own included; at least 1.
+        window: u32,
+        /// Tokens at the start that are never dropped.
+        sinks: u32,
+    },
+}
+
+/// What becomes of a published page that leaves its window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WindowKeep {
+    /// It stays cached until it is evicted, so that longer hits stay possible.
+    #[default]
+    Cached = 0,
+    /// It is withdrawn from the index when nothing else refers to it.
+    Exact = 1,
+}
+
+/// Layers that share one page table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupConfig {
+    /// Which tokens its layers read.
+    pub kind: GroupKind,
+    /// Tokens per page: a power of two, `1..=256`.
+    pub page_tokens: u16,
+    /// Index of the pool that its pages come from.
+    pub pool: u16,
+    /// Index + 1 of the pool that sealed pages come from; 0 = its rows never span two pools.
+    pub sealed_pool: u16,
+    /// What becomes of pages that leave the window.
+    pub window_keep: WindowKeep,
+    /// Whether new pages of one call should have consecutive ids where a run is free. Never evicts for it.
+    pub contiguous: bool,
+}
+
+impl GroupConfig {
+    /// A full group with pages of 16 tokens from pool 0.
+    pub const FULL: Self = Self {
+        kind: GroupKind::Full,
+        page_tokens: 16,
+        pool: 0,
+        sealed_pool: 0,
+        window_keep: WindowKeep::Cached,
+        contiguous: false,
+    };
+}
+
+/// How published pages are found again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum IndexKind {
+    /// Radix tree: any pool size.
+    #[default]
+    Tree = 0,
+    /// A scan of all pages per step: no memory, for pools up to about a thousand pages.
+    Flat = 1,
+    /// Nothing is published.
+    None = 2,
+}
+
+/// When committed pages enter the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PublishMode {
+    /// In commit.
+    #[default]
+    Immediate = 0,
+    /// In calls to `publish`, a slice at a time.
+    Deferred = 1,
+}
+
+/// Everything that is fixed at init.
+#[derive(Clone, Copy, Debug)]
+pub struct Config<'a> {
+    /// At least one pool, at most 64.
+    pub pools: &'a [PoolConfig],
+    /// At least one group, at most 1,024. The first full group carries the index.
+    pub groups: &'a [GroupConfig],
+    /// Live sequences at most, `1..=2^20`.
+    pub sequences: u32,
+    /// Live tickets at most; 0 = none, so that `match_prefix` always answers RETRY.
+    pub tickets: u32,
+    /// Transfers under way at most; 0 = none.
+    pub transfers: u32,
+    /// Namespaces at most, the default one included; 0 = 1.
+    pub namespaces: u32,
+    /// Chunks of 32 table entries, over all sequences and groups; 0 = enough for every page to be in two tables.
+    pub table_chunks: u32,
+    /// Sequences in one plan at most; 0 = `sequences`.
+    pub plan_sequences: u32,
+    /// Tokens that one plan may carry at most; 0 = 64 per sequence of a plan, at least 4,096.
+    pub plan_tokens: u32,
+    /// Copies in one plan at most; 0 = one per sequence and group of a plan.
+    pub plan_copies: u32,
+    /// Media spans stored, over all sequences and indexed pages; 0 = none.
+    pub key_parts: u32,
+    /// Events kept until read; 0 = none are made.
+    pub events: u32,
+    /// Retention leases at most; 0 = none.
+    pub leases: u32,
+    /// Namespaces with a quota at most, `0..=64`.
+    pub quotas: u32,
+    /// Eviction classes, `1..=63`; 0 = 1.
+    pub classes: u32,
+    /// How published pages are found.
+    pub index: IndexKind,
+    /// Nodes of the index where no group is full; unused otherwise.
+    pub index_nodes: u32,
+    /// Whether a match may end inside a page.
+    pub partial_tail: bool,
+    /// When committed pages enter the index.
+    pub publish: PublishMode,
+    /// Whether pages that change their namespace are listed for scrubbing.
+    pub scrub: bool,
+    /// Seed of the hash that selects candidates and makes exported keys. Keep it secret in a shared service.
+    pub seed: u64,
+}
+
+impl Config<'_> {
+    /// A configuration in which every number is its default. Pools and groups must be filled in.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            pools: &[],
+            groups: &[],
+            sequences: 0,
+            tickets: 0,
+            transfers: 0,
+            namespaces: 0,
+            table_chunks: 0,
+            plan_sequences: 0,
+            plan_tokens: 0,
+            plan_copies: 0,
+            key_parts: 0,
+            events: 0,
+            leases: 0,
+            quotas: 0,
+            classes: 0,
+            index: IndexKind::Tree,
+            index_nodes: 0,
+            partial_tail: false,
+            publish: PublishMode::Immediate,
+            scrub: false,
+            seed: 0,
+        }
+    }
+}
+
+impl Default for Config<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The field that makes a configuration unusable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ConfigError {
+    /// No pool, more than 64, or one with no pages or more than `2^24`.
+    Pools = 1,
+    /// No group or more than 1,024.
+    Groups = 2,
+    /// Page size of a group: not a power of two in `1..=256`.
+    PageTokens = 3,
+    /// A group names a pool that does not exist.
+    GroupPool = 4,
+    /// A window of no tokens.
+    Window = 5,
+    /// No sequence or more than `2^20`.
+    Sequences = 6,
+    /// Tickets, transfers, namespaces or leases beyond `2^20`.
+    Handles = 7,
+    /// More than 64 quotas, or more than there are namespaces.
+    Quotas = 8,
+    /// More than 63 classes.
+    Classes = 9,
+    /// No group is full and `index_nodes` is zero or above `2^24`.
+    IndexNodes = 10,
+    /// The arrays together would not be addressable with 32-bit ids.
+    TooLarge = 11,
+    /// The storage handed in is smaller than the configuration needs.
+    Storage = 12,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pools => "pools: 1 to 64 of them, each with 1 to 2^24 pages",
+            Self::Groups => "groups: 1 to 1024 of them",
+            Self::PageTokens => "page_tokens: a power of two from 1 to 256",
+            Self::GroupPool => "group names a pool that does not exist",
+            Self::Window => "window: at least 1 token",
+            Self::Sequences => "sequences: 1 to 2^20",
+            Self::Handles => "tickets, transfers, namespaces, leases: at most 2^20 each",
+            Self::Quotas => "quotas: at most 64, and not more than namespaces",
+            Self::Classes => "classes: at most 63",
+            Self::IndexNodes => "index_nodes: 1 to 2^24 where no group is full",
+            Self::TooLarge => "capacities: more than 2^32 - 1 elements in one array",
+            Self::Storage => "storage: smaller than the configuration needs",
+        })
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Largest pool.
+pub const MAX_PAGES: u32 = 1 << 24;
+/// Most sequences, tickets, transfers, namespaces.
+pub const MAX_HANDLES: u32 = 1 << 20;
+/// Most groups in one admission.
+pub const MAX_GROUPS: usize = 1024;
+/// Most pools.
+pub const MAX_POOLS: usize = 64;
+/// Most classes that a caller can use; one more is kept for leases.
+pub const MAX_CLASSES: u32 = 63;
+/// Table entries in one chunk.
+pub const CHUNK_ENTRIES: u32 = 32;
+
+/// A configuration with its defaults filled in, checked. Every array length follows from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) groups: u32,
+    pub(crate) pools: u32,
+    /// Pages of all pools and nodes, so that records are `1..=pages`.
+    pub(crate) pages: u32,
+    /// Pages of the pool that carries the index; their ids come first.
+    pub(crate) indexed: u32,
+    pub(crate) anchor: u32,
+    pub(crate) anchor_pool: u32,
+    pub(crate) anchor_tokens: u32,
+    /// No group is full: the anchor is a group of its own, behind the caller's.
+    pub(crate) hidden: bool,
+    /// Places on a node for pages of the other groups.
+    pub(crate) places: u32,
+    pub(crate) sequences: u32,
+    pub(crate) tickets: u32,
+    pub(crate) transfers: u32,
+    pub(crate) namespaces: u32,
+    pub(crate) chunks: u32,
+    pub(crate) plan_sequences: u32,
+    pub(crate) plan_tokens: u32,
+    pub(crate) plan_copies: u32,
+    pub(crate) key_parts: u32,
+    pub(crate) events: u32,
+    pub(crate) leases: u32,
+    pub(crate) quotas: u32,
+    pub(crate) classes: u32,
+    pub(crate) free_words: u32,
+    pub(crate) probe_slots: u32,
+    pub(crate) index: IndexKind,
+    pub(crate) fifo: bool,
+    pub(crate) counted: bool,
+    pub(crate) partial_tail: bool,
+    pub(crate) scrub: bool,
+}
+
+impl Limits {
+    /// Checks a configuration and fills its defaults in.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    #[allow(clippy::indexing_slicing)] // a const fn can only walk a slice by index; each index is below its length
+    pub(crate) const fn of(config: &Config<'_>) -> Result<Self, ConfigError> {
+        let (pools, groups) = (config.pools, config.groups);
+        if pools.is_empty() || pools.len() > MAX_POOLS {
+            return Err(ConfigError::Pools);
+        }
+        if groups.is_empty() || groups.len() > MAX_GROUPS {
+            return Err(ConfigError::Groups);
+        }
+        let (mut pages, mut free_words, mut fifo, mut counted) = (0_u64, 0_u64, false, config.classes > 1);
+        let mut i = 0;
+        while i < pools.len() {
+            if pools[i].pages == 0 || pools[i].pages > MAX_PAGES {
+                return Err(ConfigError::Pools);
+            }
+            pages += pools[i].pages as u64;
+            free_words += free_words_of(pools[i].pages) as u64;
+            fifo |= matches!(pools[i].policy, Policy::Fifo);
+            counted |= matches!(pools[i].policy, Policy::Lfu);
+            i += 1;
+        }
+        let (mut anchor, mut largest, mut g) = (groups.len(), 1_u16, 0);
+        while g < groups.len() {
+            let group = &groups[g];
+            if group.page_tokens == 0 || group.page_tokens > 256 || !group.page_tokens.is_power_of_two() {
+                return Err(ConfigError::PageTokens);
+            }
+            if group.pool as usize >= pools.len() || group.sealed_pool as usize > pools.len() {
+                return Err(ConfigError::GroupPool);
+            }
+            match group.kind {
+                GroupKind::Full if anchor == groups.len() => anchor = g,
+                GroupKind::Window { window: 0, .. } => return Err(ConfigError::Window),
+                _ => {}
+            }
+            if group.page_tokens > largest {
+                largest = group.page_tokens;
+            }
+            g += 1;
+        }
+        let hidden = anchor == groups.len() && !matches!(config.index, IndexKind::None);
+        if hidden {
+            if config.index_nodes == 0 || config.index_nodes > MAX_PAGES {
+                return Err(ConfigError::IndexNodes);
+            }
+            pages += config.index_nodes as u64;
+            free_words += free_words_of(config.index_nodes) as u64;
+        } else if anchor == groups.len() {
+            anchor = 0; // nothing is published, so any group may hold the tokens
+        }
+        let (anchor_pool, anchor_tokens, indexed) = if hidden {
+            (pools.len(), largest as u32, config.index_nodes)
+        } else {
+            let pool = groups[anchor].pool as usize;
+            (pool, groups[anchor].page_tokens as u32, pools[pool].pages)
+        };
+        let (mut places, mut g) = (0_u32, 0);
+        while g < groups.len() {
+            if g != anchor {
+                let own = groups[g].page_tokens as u32;
+                places += if own >= anchor_tokens { 1 } else { anchor_tokens / own };
+            }
+            g += 1;
+        }
+        if matches!(config.index, IndexKind::None) {
+            places = 0;
+        }
+        if config.sequences == 0 || config.sequences > MAX_HANDLES {
+            return Err(ConfigError::Sequences);
+        }
+        let namespaces = or(config.namespaces, 1);
+        if config.tickets > MAX_HANDLES
+            || config.transfers > MAX_HANDLES
+            || namespaces > MAX_HANDLES
+            || config.leases > MAX_HANDLES
+        {
+            return Err(ConfigError::Handles);
+        }
+        if config.quotas > 64 || config.quotas > namespaces {
+            return Err(ConfigError::Quotas);
+        }
+        if config.classes > MAX_CLASSES {
+            return Err(ConfigError::Classes);
+        }
+        let all_groups = groups.len() as u64 + hidden as u64;
+        let rows = (config.sequences as u64 + config.tickets as u64 + config.transfers as u64) * all_groups;
+        let chunks = if config.table_chunks == 0 {
+            2 * pages.div_ceil(CHUNK_ENTRIES as u64) + 2 * rows
+        } else {
+            config.table_chunks as u64
+        };
+        let plan_sequences = or(config.plan_sequences, config.sequences);
+        let tokens_default = if plan_sequences as u64 * 64 < 4096 { 4096 } else { plan_sequences as u64 * 64 };
+        let plan_tokens = if config.plan_tokens == 0 { tokens_default } else { config.plan_tokens as u64 };
+        let copies = if config.plan_copies == 0 {
+            plan_sequences as u64 * all_groups
+        } else {
+            config.plan_copies as u64
+        };
+        let token_area = (indexed as u64 + 1) * anchor_tokens as u64;
+        let hung_area = (indexed as u64 + 1) * places as u64;
+        let probe_slots = if matches!(config.index, IndexKind::Tree) {
+            (indexed as u64 + indexed as u64 / 3 + 1).next_power_of_two()
+        } else {
+            0
+        };
+        let most = u32::MAX as u64 / 2;
+        if pages + namespaces as u64 + 1 > most
+            || rows > most
+            || chunks * CHUNK_ENTRIES as u64 > most
+            || plan_tokens > most
+            || copies > most
+            || token_area > u32::MAX as u64
+            || hung_area > u32::MAX as u64
+            || config.key_parts as u64 > most
+            || config.events as u64 > most
+        {
+            return Err(ConfigError::TooLarge);
+        }
+        Ok(Self {
+            groups: all_groups as u32,
+            pools: pools.len() as u32 + hidden as u32,
+            pages: pages as u32,
+            indexed,
+            anchor: anchor as u32,
+            anchor_pool: anchor_pool as u32,
+            anchor_tokens,
+            hidden,
+            places,
+            sequences: config.sequences,
+            tickets: config.tickets,
+            transfers: config.transfers,
+            namespaces,
+            chunks: chunks as u32,
+            plan_sequences,
+            plan_tokens: plan_tokens as u32,
+            plan_copies: copies as u32,
+            key_parts: config.key_parts,
+            events: config.events,
+            leases: config.leases,
+            quotas: config.quotas,
+            classes: or(config.classes, if counted { 9 } else { 1 }),
+            free_words: free_words as u32,
+            probe_slots: probe_slots as u32,
+            index: config.index,
+            fifo,
+            counted,
+            partial_tail: config.partial_tail,
+            scrub: config.scrub,
+        })
+    }
+}
+
+const fn or(value: u32, default: u32) -> u32 {
+    if value == 0 { default } else { value }
+}
+
+/// Words of the bitmap of free pages and its summaries, for ids `0..=pages`.
+pub(crate) const fn free_words_of(pages: u32) -> u32 {
+    let mut total = 0;
+    let mut bits = pages + 1;
+    loop {
+        bits = bits.div_ceil(64);
+        total += bits;
+        if bits == 1 {
+            return total;
+        }
+    }
+}

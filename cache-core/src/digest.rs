@@ -1,0 +1,181 @@
+//! Digest: 64 bits over the logical state, equal on every target.
+//!
+//! A fixed-width little-endian walk through xxh64. It covers whatever can change a later answer: pages by id with state,
+//! references, class, owner, parent and tokens; eviction lists in order; sequences, tickets and transfers by index with
+//! generations and tables; the publish queue; the open plan; leases; quotas; namespaces; time. It leaves out statistics,
+//! events, versions, and how nodes, hashes and table chunks are laid out.
+
+use xxhash_rust::xxh64::Xxh64;
+
+use crate::cache::Cache;
+use crate::pages::NULL;
+use crate::sequence::Kind;
+
+struct Walk(Xxh64);
+
+impl Walk {
+    fn put(&mut self, words: &[u32]) {
+        for word in words {
+            self.0.update(&word.to_le_bytes());
+        }
+    }
+
+    fn put_wide(&mut self, words: &[u64]) {
+        for word in words {
+            self.0.update(&word.to_le_bytes());
+        }
+    }
+}
+
+impl Cache<'_> {
+    /// The digest. O(pages + table entries + tokens).
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let mut walk = Walk(Xxh64::new(0));
+        walk.put_wide(&[self.now]);
+        self.digest_pages(&mut walk);
+        self.digest_order(&mut walk);
+        self.digest_holders(&mut walk);
+        self.digest_plan(&mut walk);
+        self.digest_spaces(&mut walk);
+        walk.0.digest()
+    }
+
+    fn digest_pages(&self, walk: &mut Walk) {
+        for page in 1..=self.pages.last() {
+            let indexed = self.pages.is_indexed(page);
+            let state = match (self.pages.is_used(page), indexed) {
+                (true, indexed) => 2_u32.saturating_add(u32::from(indexed)),
+                (false, indexed) => u32::from(indexed),
+            };
+            walk.put(&[state, self.pages.traits.owner.get(page)]);
+            if state == 0 {
+                continue;
+            }
+            walk.put(&[
+                self.pages.count(page),
+                self.pages.parent(page),
+                u32::from(self.pages.traits.place.get(page)),
+                self.pages.traits.pending.get(page),
+                self.pages.traits.leased.get(page),
+                u32::from(self.pages.traits.class.get(page)),
+                u32::from(self.pages.traits.base.get(page)),
+            ]);
+            if indexed && !self.pages.is_hung(page) {
+                walk.put(self.index.page(page));
+                for span in self.index.parts.list(self.index.parts_of(page)) {
+                    walk.put(&[span.start, span.length]);
+                    walk.put_wide(&span.digest);
+                }
+            }
+        }
+    }
+
+    fn digest_order(&self, walk: &mut Walk) {
+        for pool in 0..self.limits.pools {
+            for set in 0..self.pages.sets() {
+                let quota = self.pages.quotas.get(self.pages.set_index(pool, set));
+                walk.put(&[quota.limit, quota.charged]);
+                for class in 0..self.pages.classes() {
+                    for page in self.pages.list(pool, set, class) {
+                        walk.put(&[page]);
+                        if !self.pages.traits.stamp.is_empty() {
+                            walk.put(&[self.stamp_rank(pool, set, page)]);
+                        }
+                    }
+                    walk.put(&[NULL]);
+                }
+            }
+        }
+    }
+
+    /// How many cold ends of other lists are older: all that comparing stamps can tell about a head.
+    fn stamp_rank(&self, pool: u32, set: u32, page: u32) -> u32 {
+        let stamp = self.pages.traits.stamp.get(page);
+        let older = (0..self.pages.sets()).filter(|&other| other != set).flat_map(|other| {
+            (0..self.pages.classes()).filter_map(move |class| self.pages.list(pool, other, class).next())
+        });
+        u32::try_from(older.filter(|&head| self.pages.traits.stamp.get(head) < stamp).count()).unwrap_or(0)
+    }
+
+    fn digest_holders(&self, walk: &mut Walk) {
+        for kind in [Kind::Sequence, Kind::Ticket, Kind::Transfer] {
+            for holder in self.holders.range(kind) {
+                let s = self.holders.get(holder);
+                walk.put(&[s.generation, s.is_live]);
+                if s.is_live != 1 {
+                    continue;
+                }
+                walk.put(&[
+                    s.namespace, s.len, s.verified, s.known, s.tip, s.depth, s.duplicates, s.inherited, s.class, s.plan,
+                    s.closing, s.loads,
+                ]);
+                walk.put_wide(&[s.deadline, s.user]);
+                for group in 0..self.limits.groups {
+                    walk.put(&[self.tables.first(holder, group)]);
+                    for (base, entries) in self.tables.chunks_of(holder, group) {
+                        walk.put(&[base]);
+                        walk.put(entries);
+                    }
+                }
+                self.digest_tail(walk, holder);
+                for span in self.index.parts.list(s.parts) {
+                    walk.put(&[span.start, span.length]);
+                    walk.put_wide(&span.digest);
+                }
+            }
+        }
+        let mut next = self.holders.queue_head;
+        while next != 0 {
+            walk.put(&[next]);
+            next = self.holders.get(next.saturating_sub(1)).queue_next;
+        }
+    }
+
+    /// Known tokens of a holder that no indexed page holds.
+    fn digest_tail(&self, walk: &mut Walk, holder: u32) {
+        let s = self.holders.get(holder);
+        if !self.index.is_enabled() {
+            return;
+        }
+        for entry in s.depth..self.index.page_tokens.saturating_sub(1).saturating_add(s.known) >> self.index.shift {
+            let page = self.tables.get(holder, self.limits.anchor, entry);
+            let count = s.known.saturating_sub(entry << self.index.shift).min(self.index.page_tokens);
+            walk.put(self.index.page(page).get(..count as usize).unwrap_or(&[]));
+        }
+    }
+
+    fn digest_plan(&self, walk: &mut Walk) {
+        let state = if self.plan.is_building() { 1 } else { u32::from(self.plan.is_finished()).saturating_mul(2) };
+        walk.put(&[state]);
+        if state == 0 {
+            return;
+        }
+        for entry in self.plan.each() {
+            walk.put(&[entry.holder, entry.count, entry.flags]);
+            walk.put(self.plan.staged_tokens(&entry));
+        }
+        for nth in 0..self.plan.copy_count {
+            let copy = self.plan.copies.get(nth);
+            walk.put(&[copy.entry, copy.group, copy.source, copy.target, copy.tokens, copy.was_tip]);
+        }
+        for pool in 0..self.limits.pools {
+            walk.put(&[self.pages.pools.get(pool).promised]);
+        }
+    }
+
+    fn digest_spaces(&self, walk: &mut Walk) {
+        for slot in 0..self.spaces.count() {
+            let space = self.spaces.get(slot);
+            let key = self.spaces.key(slot);
+            walk.put(&[u32::from(self.spaces.is_open(slot)), space.users, space.owner]);
+            walk.put_wide(&key.tenant);
+            walk.put_wide(&[key.model, key.adapter, key.adapter_generation, key.format]);
+            walk.put(&[u32::from(self.pages.traits.quota_of.get(slot))]);
+        }
+        for lease in self.leases.slots.iter() {
+            walk.put(&[lease.node, lease.generation]);
+            walk.put_wide(&[lease.until]);
+        }
+    }
+}

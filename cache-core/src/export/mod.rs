@@ -1,0 +1,69 @@
+//! What kernels read: tables, slots, deltas, written into the caller's buffers, every element defined.
+//!
+//! An export shows committed tokens and, once a plan is finished, those of the plan. A buffer that is too short is left
+//! as it was.
+
+mod delta;
+mod dense;
+mod ring;
+mod slots;
+
+pub use delta::{DeltaReport, RowDelta, RowQuery};
+pub use dense::CsrReport;
+pub use ring::RingReport;
+
+use crate::cache::Cache;
+use crate::pages::NULL;
+use crate::sequence::Sequence;
+
+impl Cache<'_> {
+    /// Tokens of a sequence with slots: committed ones and those of the finished plan.
+    pub(crate) fn written(&self, sequence: &Sequence) -> u32 {
+        if !self.plan.is_finished() || sequence.plan == 0 {
+            return sequence.len;
+        }
+        sequence.len.saturating_add(self.plan.entries.get(sequence.plan.saturating_sub(1)).count)
+    }
+
+    /// Entries of a row that hold `len` tokens. The hidden anchor's row ends where the sequence becomes opaque.
+    pub(crate) fn row_end(&self, index: u32, sequence: &Sequence, len: u32) -> u32 {
+        let group = self.groups.get(index);
+        if self.limits.hidden && index == self.limits.anchor {
+            return group.pages(len.min(sequence.known));
+        }
+        group.pages(len)
+    }
+
+    pub(crate) fn anchor_end(&self, sequence: &Sequence, len: u32) -> u32 {
+        self.row_end(self.limits.anchor, sequence, len)
+    }
+
+    /// A page as kernels see it: its number in its pool, 0 for NULL.
+    pub(crate) fn kernel_id(&self, base: u32, page: u32) -> i32 {
+        if page == NULL { 0 } else { i32::try_from(page.saturating_sub(base)).unwrap_or(0) }
+    }
+
+    /// Writes entries `from..end` of a row to a slice of that length.
+    pub(crate) fn write_row(&self, holder: u32, index: u32, from: u32, end: u32, out: &mut [i32]) {
+        let base = self.pages.pools.get(self.groups.get(index).pool).base;
+        out.fill(0);
+        for (first, entries) in self.tables.chunks_of(holder, index) {
+            if first >= end {
+                break;
+            }
+            let skip = from.saturating_sub(first);
+            let to = first.max(from).saturating_sub(from);
+            let count = end.saturating_sub(first.max(from));
+            let entries = entries.get(skip as usize..).unwrap_or(&[]);
+            let out = out.get_mut(to as usize..).unwrap_or(&mut []);
+            for (slot, &page) in out.iter_mut().zip(entries).take(count as usize) {
+                *slot = self.kernel_id(base, page);
+            }
+        }
+    }
+}
+
+/// A length as `u32`; slices never hold more here.
+pub(crate) fn count(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,61 @@
+//! A window's table as a ring: the shape of engines with a fixed number of columns.
+
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::ids::{GroupId, SequenceId};
+
+/// How a window's pages lie in the ring that [`Cache::export_ring`] wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingReport {
+    /// Columns with sink pages, at the start of the row.
+    pub sinks: u32,
+    /// First page of the sequence that the ring shows; page `i` is in column `sinks + i % ring`.
+    pub first: u32,
+    /// One past the last page.
+    pub end: u32,
+}
+
+impl Cache<'_> {
+    /// Pages of a ring that shows a window while up to `tokens` tokens are added: `ceil((W + tokens - 1) / P) + 1`.
+    ///
+    /// # Errors
+    /// `Argument` when the group has no window.
+    pub fn ring_pages(&self, group: GroupId, tokens: u32) -> Result<u32, Error> {
+        let (_, group) = self.group(group)?;
+        if group.is_full() {
+            return Err(Error::Argument);
+        }
+        Ok(group.pages(group.window.saturating_add(tokens).saturating_sub(1)).saturating_add(1))
+    }
+
+    /// Writes one sequence's window as sink columns followed by a ring of `ring` columns; columns without a page are 0.
+    ///
+    /// # Errors
+    /// `Argument` for a group without a window or a ring shorter than the resident pages; `ShortBuffer`; `Stale`.
+    pub fn export_ring(&self, id: SequenceId, group: GroupId, ring: u32, out: &mut [i32]) -> Result<RingReport, Error> {
+        let (index, group) = self.group(group)?;
+        let holder = self.sequence(id)?;
+        let sequence = self.holders.get(holder);
+        let end = group.pages(self.written(&sequence));
+        let all_sinks = group.sink_pages(u32::MAX);
+        let first = self.tables.first(holder, index).max(all_sinks).min(end.max(all_sinks));
+        if group.is_full() || ring == 0 || end.saturating_sub(first) > ring {
+            return Err(Error::Argument);
+        }
+        let need = all_sinks.saturating_add(ring);
+        let Some(row) = out.get_mut(..need as usize) else { return Err(Error::ShortBuffer(need)) };
+        let base = self.pages.pools.get(group.pool).base;
+        let (sinks, columns) = row.split_at_mut_checked(all_sinks as usize).ok_or(Error::Corrupt)?;
+        columns.fill(0);
+        for (entry, slot) in (0..).zip(sinks.iter_mut()) {
+            *slot = self.kernel_id(base, self.tables.get(holder, index, entry));
+        }
+        for entry in first..end {
+            let column = entry.checked_rem(ring).unwrap_or(0);
+            if let Some(slot) = columns.get_mut(column as usize) {
+                *slot = self.kernel_id(base, self.tables.get(holder, index, entry));
+            }
+        }
+        Ok(RingReport { sinks: all_sinks, first, end })
+    }
+}

@@ -1,0 +1,359 @@
+//! Prefix index: the token tree of the anchor group, one node per page, the node being the page's record.
+//!
+//! A child is told apart by its whole page of tokens and the media spans that begin in it. The first child of a page is
+//! found through its record; further ones through a table of candidates (`probe`), or a scan where the index is flat.
+//! Tokens decide, never a hash.
+//!
+//! `chain` bit `p` is set only if the one child of page `p` is page `p + 1` and no media span begins in it. Pages with
+//! consecutive ids have adjacent token areas, so a run of set bits is compared as one slice, without reading a record.
+//!
+//! ```text
+//! root -> 5 -> 6 -> 7 -> 8          chain bits 5, 6, 7
+//!              `--> 31 -> 32        6 has two children: bit 6 clear, 31 is in the table
+//! ```
+
+mod parts;
+mod probe;
+mod resume;
+mod walk;
+
+pub use parts::{KeyPart, MediaSpan};
+pub(crate) use parts::{Parts, Spans};
+pub(crate) use resume::Resume;
+
+use crate::config::{IndexKind, Limits};
+use crate::events::{Event, EventKind, Events};
+use crate::mem::Slots;
+use crate::pages::{NULL, Pages};
+use crate::table::Tables;
+
+/// Tokens, links and hung pages of the index.
+pub(crate) struct Index<'m> {
+    kind: IndexKind,
+    /// The group whose pages are the nodes.
+    anchor: u16,
+    tokens: Slots<'m, u32>,
+    /// Tokens per anchor page, and its logarithm.
+    pub(crate) page_tokens: u32,
+    pub(crate) shift: u32,
+    chain: Slots<'m, u64>,
+    probes: Slots<'m, u32>,
+    seed: u64,
+    /// Pages of other groups, `places` per node.
+    hung: Slots<'m, u32>,
+    pub(crate) places: u32,
+    /// Which group each place belongs to.
+    place_group: Slots<'m, u16>,
+    /// Exported key of each node, kept where events are made.
+    keys: Slots<'m, u64>,
+    pub(crate) parts: Parts<'m>,
+    /// First media span that begins in a node.
+    parts_of: Slots<'m, u32>,
+    /// Children of each node as a list, kept where a hit may end inside a page.
+    siblings: Slots<'m, Sibling>,
+    /// Pages that are indexed, of the anchor group.
+    pub(crate) nodes: u32,
+}
+
+/// The arrays that [`Index`] is made of.
+pub(crate) struct IndexArrays<'m> {
+    pub(crate) tokens: &'m mut [u32],
+    pub(crate) chain: &'m mut [u64],
+    pub(crate) probes: &'m mut [u32],
+    pub(crate) hung: &'m mut [u32],
+    pub(crate) place_group: &'m mut [u16],
+    pub(crate) keys: &'m mut [u64],
+    pub(crate) parts: &'m mut [KeyPart],
+    pub(crate) parts_of: &'m mut [u32],
+    pub(crate) siblings: &'m mut [Sibling],
+}
+
+/// Links of a node in the list of its parent's children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Sibling {
+    /// Its own first child.
+    eldest: u32,
+    next: u32,
+    prev: u32,
+}
+
+crate::records::zero!(Sibling { eldest, next, prev });
+
+impl<'m> Index<'m> {
+    pub(crate) fn new(limits: &Limits, arrays: IndexArrays<'m>, seed: u64) -> Self {
+        Self {
+            kind: limits.index,
+            anchor: u16::try_from(limits.anchor).unwrap_or(u16::MAX),
+            tokens: Slots::new(arrays.tokens),
+            page_tokens: limits.anchor_tokens,
+            shift: limits.anchor_tokens.trailing_zeros(),
+            chain: Slots::new(arrays.chain),
+            probes: Slots::new(arrays.probes),
+            seed,
+            hung: Slots::new(arrays.hung),
+            places: limits.places,
+            place_group: Slots::new(arrays.place_group),
+            keys: Slots::new(arrays.keys),
+            parts: Parts::new(arrays.parts),
+            parts_of: Slots::new(arrays.parts_of),
+            siblings: Slots::new(arrays.siblings),
+            nodes: 0,
+        }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.kind != IndexKind::None
+    }
+
+    /// The tokens of one page.
+    #[inline]
+    pub(crate) fn page(&self, page: u32) -> &[u32] {
+        self.tokens.slice(u64::from(page) << self.shift, self.page_tokens)
+    }
+
+    /// Stores tokens in a page from an offset on.
+    pub(crate) fn store(&mut self, page: u32, offset: u32, tokens: &[u32]) {
+        let count = u32::try_from(tokens.len()).unwrap_or(0).min(self.page_tokens.saturating_sub(offset));
+        let area = self.tokens.slice_mut((u64::from(page) << self.shift).saturating_add(u64::from(offset)), count);
+        for (slot, token) in area.iter_mut().zip(tokens) {
+            *slot = *token;
+        }
+    }
+
+    /// Stores tokens of a holder from a position on, as far as its row of the anchor group reaches.
+    pub(crate) fn store_from(&mut self, tables: &Tables<'_>, anchor: u32, holder: u32, from: u32, tokens: &[u32]) {
+        if !self.is_enabled() {
+            return;
+        }
+        let mask = self.page_tokens.wrapping_sub(1);
+        let (mut position, mut rest) = (from, tokens);
+        while !rest.is_empty() {
+            let room = self.page_tokens.wrapping_sub(position & mask) as usize;
+            let (here, behind) = rest.split_at_checked(room).unwrap_or((rest, &[]));
+            let page = tables.get(holder, anchor, position >> self.shift);
+            if page == NULL {
+                break;
+            }
+            self.store(page, position & mask, here);
+            position = position.wrapping_add(u32::try_from(here.len()).unwrap_or(0));
+            rest = behind;
+        }
+    }
+
+    /// Copies the first tokens of a page to another page.
+    pub(crate) fn copy_tokens(&mut self, from: u32, to: u32, count: u32) {
+        self.tokens.copy(u64::from(from) << self.shift, u64::from(to) << self.shift, count.min(self.page_tokens));
+    }
+
+    pub(crate) fn has_parts(&self, page: u32) -> bool {
+        self.parts_of.get(page) != 0
+    }
+
+    pub(crate) fn parts_of(&self, page: u32) -> u32 {
+        self.parts_of.get(page)
+    }
+
+    /// The child of `parent` with these tokens and spans, or NULL. The page begins at token `start`.
+    #[inline]
+    pub(crate) fn find(&self, pages: &Pages<'_>, parent: u32, tokens: &[u32], spans: Spans<'_>, start: u32) -> u32 {
+        let first = pages.inline_child(parent);
+        if first != NULL && self.is_page(first, tokens, spans, start) {
+            return first;
+        }
+        if pages.children(parent) <= u32::from(first != NULL) {
+            return NULL;
+        }
+        match self.kind {
+            IndexKind::Tree => self.probe(pages, parent, tokens, spans, start),
+            _ => self.scan(pages, parent, |page| self.is_page(page, tokens, spans, start)),
+        }
+    }
+
+    /// The lowest child of `parent` that passes a test. O(nodes).
+    fn scan(&self, pages: &Pages<'_>, parent: u32, test: impl Fn(u32) -> bool) -> u32 {
+        (1..=self.last_node())
+            .find(|&page| pages.parent(page) == parent && !pages.is_hung(page) && test(page))
+            .unwrap_or(NULL)
+    }
+
+    /// Highest page number that can be a node.
+    pub(crate) fn last_node(&self) -> u32 {
+        (self.tokens.len() >> self.shift).saturating_sub(1)
+    }
+
+    fn is_page(&self, page: u32, tokens: &[u32], spans: Spans<'_>, start: u32) -> bool {
+        self.page(page) == tokens && self.parts.equal(self.parts_of.get(page), spans, start, self.page_tokens)
+    }
+
+    /// Makes a page that holds its tokens a child of `parent`. Its spans are in the list `parts`, which it takes over.
+    pub(crate) fn link(&mut self, pages: &mut Pages<'_>, parent: u32, page: u32, parts: u32) {
+        self.parts_of.set(page, parts);
+        if !self.keys.is_empty() {
+            let key = self.key_of(parent, self.page(page), parts);
+            self.keys.set(page, key);
+        }
+        let next = self.siblings.with(parent, |parent| core::mem::replace(&mut parent.eldest, page));
+        self.siblings.with(next, |next| next.prev = page);
+        self.siblings.set(page, Sibling { eldest: NULL, next, prev: NULL });
+        if pages.add_child(parent, page) {
+            if page == parent.saturating_add(1) && parts == 0 && pages.children(parent) == 1 && !pages.is_root(parent) {
+                self.set_chain(parent);
+            }
+        } else {
+            self.clear_chain(parent);
+            if self.kind == IndexKind::Tree {
+                self.add_probe(pages, page);
+                pages.set_probed(page);
+            }
+        }
+        if pages.children(parent) > 1 {
+            self.clear_chain(parent);
+        }
+        self.nodes = self.nodes.saturating_add(1);
+    }
+
+    /// Takes a page without children out of the tree.
+    pub(crate) fn unlink(&mut self, pages: &mut Pages<'_>, page: u32) {
+        let parent = pages.parent(page);
+        if pages.is_probed(page) {
+            self.remove_probe(pages, page);
+        }
+        pages.remove_child(parent, page);
+        let Sibling { next, prev, .. } = self.siblings.get(page);
+        match prev {
+            NULL => self.siblings.with(parent, |parent| parent.eldest = next),
+            _ => self.siblings.with(prev, |prev| prev.next = next),
+        }
+        if next != NULL {
+            self.siblings.with(next, |next| next.prev = prev);
+        }
+        self.parts.free(self.parts_of.get(page));
+        self.parts_of.set(page, 0);
+        self.clear_chain(parent);
+        let only = pages.inline_child(parent);
+        if only == parent.saturating_add(1) && pages.children(parent) == 1 && !self.has_parts(only) {
+            self.set_chain(parent);
+        }
+        self.nodes = self.nodes.saturating_sub(1);
+    }
+
+    /// Whether the one child of a page is the next page.
+    pub(crate) fn is_chained(&self, page: u32) -> bool {
+        self.chain.get(page >> 6) >> (page & 63) & 1 != 0
+    }
+
+    fn set_chain(&mut self, page: u32) {
+        self.chain.with(page >> 6, |word| *word |= 1 << (page & 63));
+    }
+
+    fn clear_chain(&mut self, page: u32) {
+        self.chain.with(page >> 6, |word| *word &= !(1 << (page & 63)));
+    }
+
+    /// The page hung on a place of a node, or NULL.
+    #[inline]
+    pub(crate) fn hung(&self, node: u32, place: u32) -> u32 {
+        if place >= self.places { NULL } else { self.hung.get(node.wrapping_mul(self.places).wrapping_add(place)) }
+    }
+
+    pub(crate) fn set_hung(&mut self, node: u32, place: u32, page: u32) {
+        if place < self.places {
+            self.hung.set(node.wrapping_mul(self.places).wrapping_add(place), page);
+        }
+    }
+
+    pub(crate) fn group_of_place(&self, place: u32) -> u16 {
+        self.place_group.get(place)
+    }
+
+    pub(crate) fn set_group_of_place(&mut self, place: u32, group: u16) {
+        self.place_group.set(place, group);
+    }
+
+    /// Evicts one cached page of the anchor group, and what hangs on its node. It has no children.
+    pub(crate) fn evict_node(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, page: u32) {
+        for place in 0..self.places {
+            let hung = self.hung(page, place);
+            if hung != NULL {
+                self.evict_hung(pages, events, hung);
+            }
+        }
+        let parent = pages.parent(page);
+        self.withdraw(pages, events, page);
+        pages.free(page);
+        pages.became_leaf(parent);
+    }
+
+    /// Takes a page without children or hung pages out of the index; the caller frees it or keeps it private.
+    pub(crate) fn withdraw(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, page: u32) {
+        events.push(|| self.event(pages, EventKind::Removed, self.anchor, page, page));
+        pages.leave_order(page);
+        self.unlink(pages, page);
+    }
+
+    /// Evicts one cached page of another group.
+    pub(crate) fn evict_hung(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, page: u32) {
+        self.withdraw_hung(pages, events, page);
+        if !pages.is_used(page) {
+            pages.free(page);
+        }
+    }
+
+    /// Takes a page of another group off its node.
+    pub(crate) fn withdraw_hung(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, page: u32) {
+        let (node, place) = (pages.parent(page), u32::from(pages.traits.place.get(page)).saturating_sub(1));
+        let group = self.place_group.get(place);
+        events.push(|| self.event(pages, EventKind::Removed, group, node, page));
+        pages.leave_order(page);
+        self.set_hung(node, place, NULL);
+        pages.unhang(page);
+    }
+
+    /// Evicts a cached page, NULL excepted.
+    pub(crate) fn evict_page(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, page: u32) -> bool {
+        if page == NULL {
+            return false;
+        }
+        if pages.is_hung(page) {
+            self.evict_hung(pages, events, page);
+        } else {
+            self.evict_node(pages, events, page);
+        }
+        true
+    }
+
+    /// The record of a change to `page`, which is or hangs on `node`.
+    pub(crate) fn event(&self, pages: &Pages<'_>, kind: EventKind, group: u16, node: u32, page: u32) -> Event {
+        let pool = pages.pools.get(pages.pool_of(page));
+        let parent = pages.parent(node);
+        Event {
+            sequence: 0,
+            key: self.keys.get(node),
+            parent_key: if pages.is_root(parent) { 0 } else { self.keys.get(parent) },
+            page: page.saturating_sub(pool.base),
+            namespace: self.namespace_of(pages, node),
+            group,
+            kind,
+            reserved: [0; 5],
+        }
+    }
+
+    /// Exported key of a node: `xxh3_64(tokens, seed = key of the parent)`, the spans that begin in it folded in after.
+    fn key_of(&self, parent: u32, tokens: &[u32], parts: u32) -> u64 {
+        let mut key = probe::hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
+        for part in self.parts.list(parts) {
+            key = part.hash(key);
+        }
+        key.max(1)
+    }
+
+    /// Sets the key that the pages of a namespace begin from.
+    pub(crate) fn set_root_key(&mut self, root: u32, key: u64) {
+        self.keys.set(root, key);
+    }
+
+    fn namespace_of(&self, pages: &Pages<'_>, node: u32) -> u32 {
+        crate::namespace::slot_of_owner(pages.traits.owner.get(node))
+    }
+}

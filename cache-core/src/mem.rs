@@ -1,0 +1,75 @@
+//! Lent memory: slices that cannot be read or written out of bounds.
+//!
+//! The core indexes with ids that it made itself, so a miss means a fault elsewhere. It must then neither panic nor
+//! touch a neighbour: a read gives the zero value, a write does nothing, and `check` finds the cause.
+
+/// A slice lent by the caller, indexed by `u32` ids.
+pub(crate) struct Slots<'m, T>(&'m mut [T]);
+
+impl<'m, T: Copy + Default> Slots<'m, T> {
+    pub(crate) fn new(slice: &'m mut [T]) -> Self {
+        Self(slice)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> T {
+        self.0.get(index as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, index: u32, value: T) {
+        if let Some(slot) = self.0.get_mut(index as usize) {
+            *slot = value;
+        }
+    }
+
+    /// Changes the element in place.
+    #[inline]
+    pub(crate) fn with<R: Default>(&mut self, index: u32, change: impl FnOnce(&mut T) -> R) -> R {
+        self.0.get_mut(index as usize).map(change).unwrap_or_default()
+    }
+
+    /// `count` elements from `start` on, or none where they do not all exist.
+    #[inline]
+    pub(crate) fn slice(&self, start: u64, count: u32) -> &[T] {
+        let Ok(start) = usize::try_from(start) else { return &[] };
+        self.0.get(start..start.saturating_add(count as usize)).unwrap_or(&[])
+    }
+
+    #[inline]
+    pub(crate) fn slice_mut(&mut self, start: u64, count: u32) -> &mut [T] {
+        let Ok(start) = usize::try_from(start) else { return &mut [] };
+        self.0.get_mut(start..start.saturating_add(count as usize)).unwrap_or(&mut [])
+    }
+
+    /// Copies `count` elements inside the slice; nothing where either range does not exist.
+    #[inline]
+    pub(crate) fn copy(&mut self, from: u64, to: u64, count: u32) {
+        let (Ok(from), Ok(to)) = (usize::try_from(from), usize::try_from(to)) else { return };
+        let (from_end, to_end) = (from.saturating_add(count as usize), to.saturating_add(count as usize));
+        if from_end <= self.0.len() && to_end <= self.0.len() {
+            self.0.copy_within(from..from_end, to);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of elements; storage never holds more than `u32::MAX`.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = T> {
+        self.0.iter().copied()
+    }
+
+}
+
+/// Adds to a statistic; it stays at its largest value rather than wrap.
+#[inline]
+pub(crate) fn bump(counter: &mut u64, by: u64) {
+    *counter = counter.saturating_add(by);
+}

@@ -1,0 +1,362 @@
+//! Pages of all pools: one record each, states, references, and the order in which cached ones go.
+//!
+//! Pages of all pools share one numbering (the pool that carries the index first), so that a record, a link or a
+//! table entry is one `u32`. Record 0 is NULL; the records behind the last page are the roots of the namespaces.
+//!
+//! A page is in exactly one state:
+//!
+//! | state | refs | indexed | its record |
+//! |---|---|---|---|
+//! | FREE | 0 | no | all zero, its bit in the free set is set |
+//! | USED | > 0 | either | `USED` bit and the count |
+//! | CACHED | 0 | yes | links of its eviction list |
+
+mod free;
+mod order;
+mod refs;
+
+pub(crate) use free::FreeSet;
+pub(crate) use order::End;
+pub use order::List;
+pub(crate) use refs::Holder;
+
+use crate::config::{Limits, Policy};
+use crate::mem::Slots;
+use crate::quota::QuotaCell;
+
+/// The page that does not exist.
+pub(crate) const NULL: u32 = 0;
+/// In `refs`: the page is used and the other bits count its references. Clear: `refs` is the previous list entry.
+const USED: u32 = 1 << 31;
+/// In `children`: this page itself is found through the probe table.
+const PROBED: u32 = 1 << 31;
+
+/// What is known of one page, 20 bytes.
+///
+/// On a page of the anchor group `refs` counts the sequences, tickets and transfers whose deepest indexed page this
+/// is, plus its used children, plus table entries of sequences that have not published it themselves. So a page is
+/// used iff something at or below it is, and pinning a path stops at its first used page.
+/// On a page of another group `refs` counts table entries and pins one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct PageRecord {
+    refs: u32,
+    /// CACHED: the next page of its list. USED and private: its entries already replaced in the open plan.
+    next: u32,
+    /// The indexed page before it, or a root; for other groups the node it hangs on. 0 iff not indexed.
+    parent: u32,
+    /// A child that is compared without a probe; 0 = none.
+    child: u32,
+    /// Number of children, and `PROBED`.
+    children: u32,
+}
+
+crate::records::zero!(PageRecord { refs, next, parent, child, children });
+
+/// One pool: where its pages lie in the common numbering, and how many are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Pool {
+    /// Page with id 1 is record `base + 1`.
+    pub(crate) base: u32,
+    pub(crate) pages: u32,
+    pub(crate) free: u32,
+    pub(crate) cached: u32,
+    /// Used by transfers only.
+    pub(crate) pending: u32,
+    /// Promised to the open plan.
+    pub(crate) promised: u32,
+    /// What the sequence being added would need; meaningful inside one call.
+    pub(crate) asked: u32,
+    /// Most pages ever used at once.
+    pub(crate) peak: u32,
+    pub(crate) policy: u32,
+    set: FreeSet,
+}
+
+crate::records::zero!(Pool { base, pages, free, cached, pending, promised, asked, peak, policy, set });
+
+impl Pool {
+    pub(crate) fn used(&self) -> u32 {
+        self.pages.saturating_sub(self.free).saturating_sub(self.cached)
+    }
+
+    /// Pages that a plan could still be promised.
+    pub(crate) fn available(&self) -> u32 {
+        self.free.saturating_add(self.cached).saturating_sub(self.promised)
+    }
+
+    fn is(&self, policy: Policy) -> bool {
+        self.policy == policy as u32
+    }
+}
+
+/// Optional properties of pages; an array that its option does not need is empty and reads as zero.
+pub(crate) struct Traits<'m> {
+    /// 0 = anchor page; else 1 + the place on its node.
+    pub(crate) place: Slots<'m, u16>,
+    /// References by transfers only, counted as `refs` counts all.
+    pub(crate) pending: Slots<'m, u32>,
+    /// Leases that end here, plus children that are leased.
+    pub(crate) leased: Slots<'m, u32>,
+    /// Class in force, never below that of a child.
+    pub(crate) class: Slots<'m, u8>,
+    /// Class of the page itself, or its use count under LFU.
+    pub(crate) base: Slots<'m, u8>,
+    /// Previous list entry under FIFO, whose lists keep used pages.
+    pub(crate) before: Slots<'m, u32>,
+    /// When it entered its list, where lists must be compared.
+    pub(crate) stamp: Slots<'m, u64>,
+    /// Namespace that allocated it first.
+    pub(crate) owner: Slots<'m, u32>,
+    /// Quota list set of each namespace slot, 0 = none.
+    pub(crate) quota_of: Slots<'m, u8>,
+}
+
+/// Pages of all pools.
+pub(crate) struct Pages<'m> {
+    records: Slots<'m, PageRecord>,
+    pub(crate) pools: Slots<'m, Pool>,
+    words: Slots<'m, u64>,
+    pub(crate) traits: Traits<'m>,
+    lists: Slots<'m, List>,
+    /// Per pool and list set: the classes whose list is not empty.
+    filled: Slots<'m, u64>,
+    /// Cached pages per pool and list set, beyond set 0.
+    pub(crate) cached_in: Slots<'m, u32>,
+    /// Limits per pool and list set, where namespaces have quotas.
+    pub(crate) quotas: Slots<'m, QuotaCell>,
+    next_stamp: u64,
+    last: u32,
+    pool_count: u32,
+    sets: u32,
+    classes: u32,
+}
+
+/// The arrays that [`Pages`] is made of.
+pub(crate) struct PageArrays<'m> {
+    pub(crate) records: &'m mut [PageRecord],
+    pub(crate) pools: &'m mut [Pool],
+    pub(crate) words: &'m mut [u64],
+    pub(crate) lists: &'m mut [List],
+    pub(crate) filled: &'m mut [u64],
+    pub(crate) cached_in: &'m mut [u32],
+    pub(crate) quotas: &'m mut [QuotaCell],
+    pub(crate) traits: Traits<'m>,
+}
+
+impl<'m> Pages<'m> {
+    /// All pages free. `sizes` gives pages and policy of each pool in configuration order.
+    pub(crate) fn new(limits: &Limits, arrays: PageArrays<'m>, sizes: impl Iterator<Item = (u32, Policy)>) -> Self {
+        let mut pages = Self {
+            records: Slots::new(arrays.records),
+            pools: Slots::new(arrays.pools),
+            words: Slots::new(arrays.words),
+            traits: arrays.traits,
+            lists: Slots::new(arrays.lists),
+            filled: Slots::new(arrays.filled),
+            cached_in: Slots::new(arrays.cached_in),
+            quotas: Slots::new(arrays.quotas),
+            next_stamp: 1 << 63,
+            last: limits.pages,
+            pool_count: limits.pools,
+            sets: limits.quotas.saturating_add(1),
+            classes: limits.classes.saturating_add(1),
+        };
+        let (mut base, mut word) = (limits.indexed, 0);
+        for (index, (count, policy)) in (0..limits.pools).zip(sizes) {
+            let at = if index == limits.anchor_pool { 0 } else { base };
+            if index != limits.anchor_pool {
+                base = base.saturating_add(count);
+            }
+            let set = FreeSet::lay_out(word, count);
+            word = word.saturating_add(crate::config::free_words_of(count));
+            for id in 1..=count {
+                set.insert(&mut pages.words, id);
+            }
+            pages.pools.set(
+                index,
+                Pool { base: at, pages: count, free: count, policy: policy as u32, set, ..Pool::default() },
+            );
+        }
+        pages
+    }
+
+    /// Highest page of the common numbering; records above it are roots.
+    pub(crate) fn last(&self) -> u32 {
+        self.last
+    }
+
+    pub(crate) fn root(&self, namespace: u32) -> u32 {
+        self.last.saturating_add(1).saturating_add(namespace)
+    }
+
+    pub(crate) fn is_root(&self, page: u32) -> bool {
+        page > self.last
+    }
+
+    /// The pool of a page.
+    #[inline]
+    pub(crate) fn pool_of(&self, page: u32) -> u32 {
+        if self.pool_count <= 1 {
+            return 0;
+        }
+        (0..self.pool_count)
+            .find(|&index| {
+                let pool = self.pools.get(index);
+                page > pool.base && page <= pool.base.saturating_add(pool.pages)
+            })
+            .unwrap_or(0)
+    }
+
+    #[inline]
+    pub(crate) fn parent(&self, page: u32) -> u32 {
+        self.records.get(page).parent
+    }
+
+    #[inline]
+    pub(crate) fn is_indexed(&self, page: u32) -> bool {
+        self.records.get(page).parent != NULL
+    }
+
+    #[inline]
+    pub(crate) fn is_used(&self, page: u32) -> bool {
+        self.records.get(page).refs & USED != 0
+    }
+
+    /// Neither used nor free.
+    pub(crate) fn is_cached(&self, page: u32) -> bool {
+        let record = self.records.get(page);
+        record.refs & USED == 0 && record.parent != NULL
+    }
+
+    /// References as its record counts them: see [`PageRecord`].
+    #[inline]
+    pub(crate) fn count(&self, page: u32) -> u32 {
+        let refs = self.records.get(page).refs;
+        if refs & USED == 0 { 0 } else { refs & !USED }
+    }
+
+    /// Whether it hangs on a node as the page of a group other than the anchor.
+    #[inline]
+    pub(crate) fn is_hung(&self, page: u32) -> bool {
+        self.traits.place.get(page) != 0
+    }
+
+    #[inline]
+    pub(crate) fn children(&self, page: u32) -> u32 {
+        self.records.get(page).children & !PROBED
+    }
+
+    #[inline]
+    pub(crate) fn inline_child(&self, page: u32) -> u32 {
+        self.records.get(page).child
+    }
+
+    #[inline]
+    pub(crate) fn is_probed(&self, page: u32) -> bool {
+        self.records.get(page).children & PROBED != 0
+    }
+
+    pub(crate) fn set_probed(&mut self, page: u32) {
+        self.records.with(page, |record| record.children |= PROBED);
+    }
+
+    /// Makes `page` a child of `parent`; gives whether it is the one compared without a probe.
+    pub(crate) fn add_child(&mut self, parent: u32, page: u32) -> bool {
+        self.records.with(page, |record| record.parent = parent);
+        self.records.with(parent, |record| {
+            record.children = record.children.saturating_add(1);
+            let first = record.child == NULL;
+            if first {
+                record.child = page;
+            }
+            first
+        })
+    }
+
+    /// Undoes [`Self::add_child`]. The page must have no children itself.
+    pub(crate) fn remove_child(&mut self, parent: u32, page: u32) {
+        self.records.with(page, |record| {
+            record.parent = NULL;
+            record.children = 0;
+        });
+        self.records.with(parent, |record| {
+            record.children = record.children.saturating_sub(1);
+            if record.child == page {
+                record.child = NULL;
+            }
+        });
+    }
+
+    /// Hangs a page of another group on `node`.
+    pub(crate) fn hang(&mut self, node: u32, page: u32, place: u16) {
+        self.records.with(page, |record| record.parent = node);
+        self.traits.place.set(page, place);
+    }
+
+    /// Undoes [`Self::hang`].
+    pub(crate) fn unhang(&mut self, page: u32) {
+        self.records.with(page, |record| record.parent = NULL);
+        self.traits.place.set(page, 0);
+    }
+
+    /// Entries of a private page that the open plan has replaced already.
+    pub(crate) fn replaced(&self, page: u32) -> u32 {
+        self.records.get(page).next
+    }
+
+    /// Forgets the replaced entries of a page once a plan has ended.
+    pub(crate) fn set_replaced_if_private(&mut self, page: u32) {
+        if !self.is_indexed(page) {
+            self.set_replaced(page, 0);
+        }
+    }
+
+    pub(crate) fn set_replaced(&mut self, page: u32, count: u32) {
+        self.records.with(page, |record| record.next = count);
+    }
+
+    /// Takes up to `most` free pages with consecutive ids, lowest first: gives the first and how many.
+    pub(crate) fn take(&mut self, pool: u32, most: u32) -> (u32, u32) {
+        let set = self.pools.get(pool).set;
+        let (id, count) = set.take_lowest(&mut self.words, most);
+        self.taken(pool, id, count)
+    }
+
+    /// Takes `count` pages with consecutive ids inside one aligned block of 64, or none.
+    pub(crate) fn take_run(&mut self, pool: u32, count: u32) -> (u32, u32) {
+        let Pool { set, pages, .. } = self.pools.get(pool);
+        let id = set.take_run(&mut self.words, count, pages);
+        self.taken(pool, id, if id == 0 { 0 } else { count })
+    }
+
+    fn taken(&mut self, pool: u32, id: u32, count: u32) -> (u32, u32) {
+        let first = self.pools.with(pool, |state| {
+            state.free = state.free.saturating_sub(count);
+            state.peak = state.peak.max(state.used());
+            state.base.saturating_add(id)
+        });
+        for page in first..first.saturating_add(count) {
+            self.records.set(page, PageRecord { refs: USED | 1, ..PageRecord::default() });
+        }
+        (first, count)
+    }
+
+    /// Gives a page back to its free set. It has no references and is not indexed.
+    pub(crate) fn free(&mut self, page: u32) {
+        let index = self.pool_of(page);
+        self.discharge(page);
+        self.records.set(page, PageRecord::default());
+        let pool = self.pools.with(index, |pool| {
+            pool.free = pool.free.saturating_add(1);
+            *pool
+        });
+        pool.set.insert(&mut self.words, page.saturating_sub(pool.base));
+    }
+
+    pub(crate) fn is_free(&self, page: u32) -> bool {
+        let pool = self.pools.get(self.pool_of(page));
+        pool.set.contains(&self.words, page.saturating_sub(pool.base))
+    }
+}

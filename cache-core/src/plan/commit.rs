@@ -1,0 +1,222 @@
+//! Ending a plan: commit keeps what was accepted, abort takes everything back but the evictions.
+
+use super::{NO_NODE, NO_TOKENS, State};
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::mem::bump;
+use crate::namespace::UNKNOWN_OWNER;
+use crate::pages::{Holder, NULL};
+
+/// What became of one sequence's tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accept<'a> {
+    /// Tokens that now belong to the sequence, `0..=count` of its `plan_add`.
+    pub accepted: u32,
+    /// How many of these are known to be final. The others count, are never published, and are settled by `verify`
+    /// or `truncate`. Without effect while earlier tokens are not settled.
+    pub verified: u32,
+    /// Ids of the accepted tokens where `plan_add` had none.
+    pub tokens: Option<&'a [u32]>,
+}
+
+impl<'a> Accept<'a> {
+    /// `count` tokens, all final.
+    #[must_use]
+    pub const fn all(count: u32) -> Accept<'a> {
+        Accept { accepted: count, verified: count, tokens: None }
+    }
+}
+
+impl Cache<'_> {
+    /// Ends a finished plan: `accepts` has one element per sequence in the order of `plan_add`. Surplus pages go back; full
+    /// verified pages are published (immediate mode); pages that left a window are dropped; closes that waited are
+    /// carried out. O(sequences * groups + pages released and published).
+    ///
+    /// # Errors
+    /// `PlanState`; `Argument` for a wrong number of elements, more accepted than planned, more verified than accepted
+    /// or a wrong number of ids. The plan stays open and unchanged then.
+    pub fn plan_commit(&mut self, accepts: &[Accept<'_>]) -> Result<(), Error> {
+        if !self.plan.is_finished() {
+            return Err(Error::PlanState);
+        }
+        if accepts.len() != self.plan.entry_count as usize {
+            return Err(Error::Argument);
+        }
+        for (entry, accept) in self.plan.each().zip(accepts) {
+            let ids = accept.tokens.map_or(accept.accepted as usize, <[u32]>::len);
+            if accept.accepted > entry.count || accept.verified > accept.accepted || ids != accept.accepted as usize {
+                return Err(Error::Argument);
+            }
+        }
+        for (nth, accept) in (0..).zip(accepts) {
+            self.accept(nth, accept);
+        }
+        for nth in 0..self.plan.copy_count {
+            let copy = self.plan.copies.get(nth);
+            self.pages.set_replaced_if_private(copy.source);
+            self.pages.unhold(copy.source, Holder::Live);
+        }
+        let count = self.plan.entry_count;
+        for nth in 0..count {
+            self.publish_or_queue(self.plan.entries.get(nth).holder);
+        }
+        for nth in 0..count {
+            self.drop_behind_window(self.plan.entries.get(nth).holder);
+        }
+        self.plan.state = State::Idle;
+        for nth in 0..count {
+            self.leave_plan(nth);
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, nth: u32, accept: &Accept<'_>) {
+        let entry = self.plan.entries.get(nth);
+        let sequence = self.holders.get(entry.holder);
+        let len = sequence.len.wrapping_add(accept.accepted);
+        let has_ids = entry.staged != NO_TOKENS || accept.tokens.is_some();
+        let stays_known = has_ids && sequence.known == sequence.len && entry.flags & NO_NODE == 0;
+        if let Some(tokens) = accept.tokens
+            && stays_known
+        {
+            self.index.store_from(&self.tables, self.limits.anchor, entry.holder, sequence.len, tokens);
+        }
+        let known = if stays_known { len } else { sequence.known };
+        let verified =
+            if sequence.verified == sequence.len { sequence.len.wrapping_add(accept.verified) } else { sequence.verified };
+        if accept.accepted < entry.count {
+            self.give_back(entry.holder, len, len.wrapping_sub(accept.accepted).wrapping_add(entry.count));
+        }
+        self.holders.with(entry.holder, |sequence| (sequence.len, sequence.verified, sequence.known) = (len, verified, known));
+        bump(&mut self.counters.committed_tokens, u64::from(accept.accepted));
+    }
+
+    /// Releases pages that the plan took beyond `len`; they hold tokens up to `planned` at most.
+    fn give_back(&mut self, holder: u32, len: u32, planned: u32) {
+        let mut changed = false;
+        for index in 0..self.limits.groups {
+            let group = self.groups.get(index);
+            let end = group.pages(len);
+            if end < group.pages(planned) {
+                changed = true;
+                self.release_row(holder, index, end, Holder::Live);
+            }
+        }
+        if changed {
+            self.touch_tables(holder, len);
+        }
+    }
+
+    /// Drops the pages of window groups that no later query reads.
+    fn drop_behind_window(&mut self, holder: u32) {
+        let len = self.holders.get(holder).len;
+        let mut changed = u32::MAX;
+        for index in 0..self.limits.groups {
+            let group = self.groups.get(index);
+            if group.is_full() {
+                continue;
+            }
+            let from = self.tables.first(holder, index);
+            let to = group.first(len);
+            if from >= to {
+                continue;
+            }
+            for entry in from.max(group.sink_pages(u32::MAX))..to {
+                let page = self.tables.get(holder, index, entry);
+                if page == NULL {
+                    continue;
+                }
+                self.tables.drop_entry(holder, index, entry);
+                if group.keeps_exactly() && self.pages.is_indexed(page) && self.pages.count(page) == 1 {
+                    self.index.withdraw_hung(&mut self.pages, &mut self.events, page);
+                }
+                self.pages.unhold(page, Holder::Live);
+                changed = changed.min(entry << group.shift);
+            }
+            self.tables.set_first(holder, index, to);
+        }
+        if changed != u32::MAX {
+            self.touch_tables(holder, changed);
+        }
+    }
+
+    /// Gives a finished plan up. The state is that before `plan_finish`, except that evicted pages stay evicted. Call it only
+    /// when the device no longer executes the plan. O(sequences * groups + pages).
+    ///
+    /// # Errors
+    /// `PlanState`.
+    pub fn plan_abort(&mut self) -> Result<(), Error> {
+        if !self.plan.is_finished() {
+            return Err(Error::PlanState);
+        }
+        for nth in 0..self.plan.entry_count {
+            let entry = self.plan.entries.get(nth);
+            let sequence = self.holders.get(entry.holder);
+            for index in 0..self.limits.groups {
+                let end = self.row_end(index, &sequence, sequence.len);
+                while let Some((_, pages)) = self.tables.pop_chunk(entry.holder, index, end) {
+                    for &page in pages.iter().rev().filter(|&&page| page != NULL) {
+                        self.disown(page);
+                        self.pages.unhold(page, Holder::Live);
+                    }
+                }
+            }
+            self.touch_tables(entry.holder, 0);
+        }
+        for nth in (0..self.plan.copy_count).rev() {
+            self.undo_copy(nth);
+        }
+        let count = self.plan.entry_count;
+        self.plan.clear();
+        self.plan.entry_count = count;
+        self.plan.state = State::Idle;
+        for nth in 0..count {
+            self.leave_plan(nth);
+        }
+        self.plan.entry_count = 0;
+        Ok(())
+    }
+
+    fn undo_copy(&mut self, nth: u32) {
+        let copy = self.plan.copies.get(nth);
+        let holder = self.plan.entries.get(copy.entry).holder;
+        let group = self.groups.get(copy.group);
+        let last = group.pages(self.holders.get(holder).len).wrapping_sub(1);
+        self.tables.set(holder, copy.group, last, copy.source);
+        self.pages.set_replaced_if_private(copy.source);
+        if copy.was_tip != 0 {
+            let parent = self.holders.get(holder).tip;
+            self.holders.with(holder, |sequence| (sequence.tip, sequence.depth) = (copy.source, last.saturating_add(1)));
+            self.pages.unhold(parent, Holder::Live);
+        }
+        self.disown(copy.target);
+        self.pages.unhold(copy.target, Holder::Live);
+    }
+
+    /// The plan may have written the page: whoever gets it next must scrub it.
+    fn disown(&mut self, page: u32) {
+        if !self.pages.traits.owner.is_empty() {
+            self.pages.discharge(page);
+            self.pages.traits.owner.set(page, UNKNOWN_OWNER);
+        }
+    }
+}
+
+impl Cache<'_> {
+    /// Appends tokens that are already computed, or will be before anything else is: a plan of one sequence in one call, all
+    /// accepted and final. Its copies are read with [`Cache::copies`] until the next plan begins.
+    ///
+    /// # Errors
+    /// As [`Cache::plan_begin`] and [`Cache::plan_add`]; nothing changes then.
+    pub fn append(&mut self, id: crate::SequenceId, tokens: &[u32]) -> Result<crate::PlanReport, Error> {
+        let count = u32::try_from(tokens.len()).map_err(|_| Error::Argument)?;
+        self.plan_begin(self.now)?;
+        if let Err(error) = self.plan_add(id, count, Some(tokens)) {
+            self.plan_cancel()?;
+            return Err(error);
+        }
+        let report = self.plan_finish()?;
+        self.plan_commit(&[Accept::all(count)])?;
+        Ok(report)
+    }
+}

@@ -1,0 +1,228 @@
+//! Finishing a plan: evict what is missing, then assign, lowest free pages first.
+
+use super::{IN_PLACE, NO_NODE, NO_TOKENS, PlanCopy, State};
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::group::Group;
+use crate::ids::{GroupId, PageId};
+use crate::mem::bump;
+use crate::pages::{Holder, NULL};
+use crate::sequence::Sequence;
+
+/// What the engine must do before the step's writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanReport {
+    /// Sequences in the plan.
+    pub sequences: u32,
+    /// Tokens in the plan.
+    pub tokens: u32,
+    /// Copies to run, read with [`Cache::copies`], before any write.
+    pub copies: u32,
+    /// Pages to scrub, read with [`Cache::scrubs`], before any copy.
+    pub scrubs: u32,
+    /// Pages evicted to make room.
+    pub evicted: u32,
+}
+
+/// One page to be copied before it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageCopy {
+    /// The group whose pools the pages belong to.
+    pub group: GroupId,
+    /// Read this page,
+    pub source: PageId,
+    /// write this one,
+    pub target: PageId,
+    /// for its first so many tokens.
+    pub tokens: u32,
+}
+
+impl Cache<'_> {
+    /// Evicts, assigns pages and copies, and writes them into the tables. Exports show the new tokens from now on.
+    /// O(sequences * groups + pages).
+    ///
+    /// # Errors
+    /// `PlanState`.
+    pub fn plan_finish(&mut self) -> Result<PlanReport, Error> {
+        if !self.plan.is_building() {
+            return Err(Error::PlanState);
+        }
+        self.plan.evicted = self.evict_for_plan();
+        self.forget_promises();
+        self.plan.state = State::Finished;
+        let mut report = PlanReport { evicted: self.plan.evicted, ..PlanReport::default() };
+        for entry in 0..self.plan.entry_count {
+            self.assign(entry);
+            report.tokens = report.tokens.saturating_add(self.plan.entries.get(entry).count);
+        }
+        report.sequences = self.plan.entry_count;
+        report.copies = self.plan.copy_count;
+        report.scrubs = self.plan.scrub_count;
+        bump(&mut self.counters.copied_pages, u64::from(report.copies));
+        bump(&mut self.counters.plans, 1);
+        Ok(report)
+    }
+
+    fn evict_for_plan(&mut self) -> u32 {
+        let mut evicted = self.evict_for_quotas();
+        for index in 0..self.limits.pools {
+            loop {
+                let pool = self.pages.pools.get(index);
+                if pool.free >= pool.promised || !self.evict_one(index) {
+                    break;
+                }
+                evicted = evicted.saturating_add(1);
+            }
+        }
+        evicted
+    }
+
+    /// Gives one sequence its pages, groups ascending: first the copy of its last page, then new pages.
+    fn assign(&mut self, nth: u32) {
+        let entry = self.plan.entries.get(nth);
+        let sequence = self.holders.get(entry.holder);
+        let mut changed = false;
+        for index in 0..self.limits.groups {
+            let group = self.groups.get(index);
+            // The path may move up while pages are replaced, so the sequence is read again.
+            let now = self.holders.get(entry.holder);
+            if sequence.len & group.page_tokens().wrapping_sub(1) != 0 {
+                changed |= self.open_last_page(nth, index, &group, &now, entry.flags);
+            }
+            let (from, to) = self.growth(index, &group, &now, entry.count, entry.flags);
+            if from < to {
+                changed = true;
+                self.extend(entry.holder, index, &group, from, to);
+            }
+        }
+        if entry.flags & NO_NODE != 0 {
+            self.holders.with(entry.holder, |sequence| sequence.known = sequence.known.min(sequence.len));
+        }
+        if entry.staged != NO_TOKENS && sequence.known == sequence.len {
+            let tokens = self.plan.staged_tokens(&entry);
+            self.index.store_from(&self.tables, self.limits.anchor, entry.holder, sequence.len, tokens);
+        }
+        if changed {
+            self.touch_tables(entry.holder, sequence.len);
+        }
+    }
+
+    /// Makes the page that the next token falls into writable; gives whether the table changed.
+    fn open_last_page(&mut self, nth: u32, index: u32, group: &Group, sequence: &Sequence, flags: u32) -> bool {
+        let holder = self.plan.entries.get(nth).holder;
+        let last = group.pages(sequence.len).wrapping_sub(1);
+        if self.needs_copy(holder, index, group, sequence, flags) {
+            self.copy_page(nth, index, group, sequence, last);
+            return true;
+        }
+        let page = self.tables.get(holder, index, last);
+        if flags & IN_PLACE != 0 && page != NULL && self.pages.is_indexed(page) {
+            self.withdraw_last(holder, index, page);
+        }
+        false
+    }
+
+    fn copy_page(&mut self, nth: u32, index: u32, group: &Group, sequence: &Sequence, last: u32) {
+        let holder = self.plan.entries.get(nth).holder;
+        let source = self.tables.get(holder, index, last);
+        let (target, _) = self.pages.take(group.pool, 1);
+        self.own(target, sequence.namespace);
+        self.tables.set(holder, index, last, target);
+        let tokens = sequence.len & group.page_tokens().wrapping_sub(1);
+        let is_anchor = index == self.limits.anchor;
+        let was_tip = is_anchor && sequence.depth == last.saturating_add(1);
+        if was_tip {
+            // The plan keeps the source from now on; the sequence's path ends one page earlier.
+            let parent = self.pages.parent(source);
+            self.pages.hold(parent, Holder::Live);
+            self.holders.with(holder, |sequence| (sequence.tip, sequence.depth) = (parent, last));
+        } else if !self.pages.is_indexed(source) {
+            self.pages.set_replaced(source, self.pages.replaced(source).saturating_add(1));
+        }
+        if is_anchor {
+            self.index.copy_tokens(source, target, tokens);
+        }
+        let copy = PlanCopy { entry: nth, group: index, source, target, tokens, was_tip: u32::from(was_tip) };
+        self.plan.copies.set(self.plan.copy_count, copy);
+        self.plan.copy_count = self.plan.copy_count.saturating_add(1);
+    }
+
+    /// A page that would be copied, had one been free, leaves the index and is written in place.
+    fn withdraw_last(&mut self, holder: u32, index: u32, page: u32) {
+        if index != self.limits.anchor {
+            self.index.withdraw_hung(&mut self.pages, &mut self.events, page);
+        } else if self.holders.get(holder).tip == page {
+            self.withdraw_tip(holder);
+        } else {
+            self.withdraw_hung_at(page);
+            self.pages.unhold_parent_of(page);
+            self.index.withdraw(&mut self.pages, &mut self.events, page);
+        }
+    }
+
+    /// Appends entries `from..to` to a row.
+    fn extend(&mut self, holder: u32, index: u32, group: &Group, from: u32, to: u32) {
+        let namespace = self.holders.get(holder).namespace;
+        let mut next = from;
+        if group.wants_runs() && to.wrapping_sub(from) <= 64 {
+            let (first, count) = self.pages.take_run(group.pool, to.wrapping_sub(from));
+            self.place(holder, index, next, first, count, namespace);
+            next = next.wrapping_add(count);
+        }
+        while next < to {
+            let (first, count) = self.pages.take(group.pool, to.wrapping_sub(next));
+            if count == 0 {
+                break; // promised pages are always there
+            }
+            self.place(holder, index, next, first, count, namespace);
+            next = next.wrapping_add(count);
+        }
+    }
+
+    fn place(&mut self, holder: u32, index: u32, entry: u32, first: u32, count: u32, namespace: u32) {
+        self.tables.push_run(holder, index, entry, first, count);
+        if !self.pages.traits.owner.is_empty() {
+            for page in first..first.wrapping_add(count) {
+                self.own(page, namespace);
+            }
+        }
+    }
+
+    /// Notes who owns a page from now on, and whether its old content must be scrubbed.
+    fn own(&mut self, page: u32, namespace: u32) {
+        if self.pages.traits.owner.is_empty() {
+            return;
+        }
+        let owner = self.spaces.get(namespace).owner;
+        let before = self.pages.traits.owner.get(page);
+        self.pages.traits.owner.set(page, owner);
+        self.pages.charge(page);
+        if before != 0 && before != owner && !self.plan.scrubs.is_empty() {
+            self.plan.scrubs.set(self.plan.scrub_count, page);
+            self.plan.scrub_count = self.plan.scrub_count.saturating_add(1);
+        }
+    }
+
+    /// The copies of the last finished plan, in the order in which they must be listed; all run before any write.
+    pub fn copies(&self) -> impl Iterator<Item = PageCopy> + '_ {
+        (0..self.plan.copy_count).map(|nth| {
+            let copy = self.plan.copies.get(nth);
+            PageCopy {
+                group: GroupId::new(u16::try_from(copy.group).unwrap_or(0)),
+                source: self.page_id(copy.source),
+                target: self.page_id(copy.target),
+                tokens: copy.tokens,
+            }
+        })
+        .filter(|copy| u32::from(copy.group.get()) < self.visible_groups())
+    }
+
+    /// Pages of the last finished plan whose content another namespace left, as (pool, page).
+    pub fn scrubs(&self) -> impl Iterator<Item = (crate::PoolId, PageId)> + '_ {
+        (0..self.plan.scrub_count).map(|nth| {
+            let page = self.plan.scrubs.get(nth);
+            let pool = u16::try_from(self.pages.pool_of(page)).unwrap_or(0);
+            (crate::PoolId::new(pool), self.page_id(page))
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! Plans: one step of the engine, all or nothing.
+//!
+//! ```text
+//!            plan_add*            plan_finish              plan_commit
+//! idle --> BUILDING ------------> FINISHED ---------------> idle
+//!   ^          | plan_cancel          | plan_abort
+//!   `----------+----------------------'
+//! ```
+//!
+//! While it is built a plan only promises: nothing but counts changes, and `plan_cancel` takes the counts back. Finish
+//! evicts, assigns and cannot fail. Commit cannot fail once its arguments are checked.
+
+mod add;
+mod commit;
+mod finish;
+
+pub use commit::Accept;
+pub use finish::{PageCopy, PlanReport};
+
+use crate::mem::Slots;
+
+/// One sequence of the open plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct PlanEntry {
+    pub(crate) holder: u32,
+    /// Tokens added.
+    pub(crate) count: u32,
+    /// Where its tokens are staged; `u32::MAX` = none were given.
+    pub(crate) staged: u32,
+    /// Bit 0: its last pages are written in place, withdrawn from the index, for want of a page to copy to.
+    /// Bit 1: the index has no node left for it.
+    pub(crate) flags: u32,
+    /// What commit was told.
+    pub(crate) accepted: u32,
+    pub(crate) verified: u32,
+}
+
+crate::records::zero!(PlanEntry { holder, count, staged, flags, accepted, verified });
+
+/// One copy of the open plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct PlanCopy {
+    /// Index of its plan entry.
+    pub(crate) entry: u32,
+    pub(crate) group: u32,
+    pub(crate) source: u32,
+    pub(crate) target: u32,
+    pub(crate) tokens: u32,
+    /// The source was the sequence's tip.
+    pub(crate) was_tip: u32,
+}
+
+crate::records::zero!(PlanCopy { entry, group, source, target, tokens, was_tip });
+
+pub(crate) const IN_PLACE: u32 = 1;
+pub(crate) const NO_NODE: u32 = 2;
+pub(crate) const NO_TOKENS: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    Idle,
+    Building,
+    Finished,
+}
+
+/// The open plan, or the last one: copies and scrubs stay readable until the next begins.
+pub(crate) struct Plan<'m> {
+    pub(crate) state: State,
+    pub(crate) entries: Slots<'m, PlanEntry>,
+    pub(crate) copies: Slots<'m, PlanCopy>,
+    staged: Slots<'m, u32>,
+    pub(crate) scrubs: Slots<'m, u32>,
+    pub(crate) entry_count: u32,
+    pub(crate) copy_count: u32,
+    pub(crate) scrub_count: u32,
+    staged_count: u32,
+    /// Promised while it is built.
+    pub(crate) chunks: u32,
+    copies_promised: u32,
+    in_place: u32,
+    evicted: u32,
+}
+
+impl<'m> Plan<'m> {
+    pub(crate) fn new(
+        entries: &'m mut [PlanEntry],
+        copies: &'m mut [PlanCopy],
+        staged: &'m mut [u32],
+        scrubs: &'m mut [u32],
+    ) -> Self {
+        Self {
+            state: State::Idle,
+            entries: Slots::new(entries),
+            copies: Slots::new(copies),
+            staged: Slots::new(staged),
+            scrubs: Slots::new(scrubs),
+            entry_count: 0,
+            copy_count: 0,
+            scrub_count: 0,
+            staged_count: 0,
+            chunks: 0,
+            copies_promised: 0,
+            in_place: 0,
+            evicted: 0,
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.state != State::Idle
+    }
+
+    pub(crate) fn is_building(&self) -> bool {
+        self.state == State::Building
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.state == State::Finished
+    }
+
+    /// Entries of the open plan, in the order in which they were added.
+    pub(crate) fn each(&self) -> impl Iterator<Item = PlanEntry> + '_ {
+        (0..self.entry_count).map(|index| self.entries.get(index))
+    }
+
+    fn clear(&mut self) {
+        self.entry_count = 0;
+        self.copy_count = 0;
+        self.scrub_count = 0;
+        self.staged_count = 0;
+        self.chunks = 0;
+        self.copies_promised = 0;
+        self.in_place = 0;
+        self.evicted = 0;
+    }
+}

@@ -1,0 +1,237 @@
+//! Holders: sequences, tickets and transfers, each a path into the index and one table row per group.
+//!
+//! The three are one record, since each keeps the same things alive: a ticket is a sequence that cannot grow, a
+//! transfer one whose pages may outlive their owner. Indices are handed out lowest first.
+//!
+//! Cursors: `published <= verified <= len`. `published` follows from `depth`: it is not stored.
+
+use crate::error::{Error, Resource, Shortage};
+use crate::ids::Tick;
+use crate::mem::Slots;
+use crate::pages::FreeSet;
+
+/// One sequence, ticket or transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Sequence {
+    pub(crate) generation: u32,
+    pub(crate) is_live: u32,
+    pub(crate) namespace: u32,
+    /// Committed tokens.
+    pub(crate) len: u32,
+    /// Tokens known to be final.
+    pub(crate) verified: u32,
+    /// Tokens whose ids are known; from here on the sequence is opaque.
+    pub(crate) known: u32,
+    /// Deepest indexed page that it keeps, or its namespace's root.
+    pub(crate) tip: u32,
+    /// Pages from the root to the tip. The tip may be only partly valid: then `depth * P > len`.
+    pub(crate) depth: u32,
+    /// Entries below `depth` that are private pages, their key being published on another page.
+    pub(crate) duplicates: u32,
+    /// Anchor pages that it took over by match or fork.
+    pub(crate) inherited: u32,
+    /// Class given to the pages that it publishes.
+    pub(crate) class: u32,
+    /// Its entry in the open plan + 1; 0 = none.
+    pub(crate) plan: u32,
+    /// 1 + how to close it once the plan ends; 0 = not closing.
+    pub(crate) closing: u32,
+    /// First of its media spans.
+    pub(crate) parts: u32,
+    /// Transfers under way on it that load.
+    pub(crate) loads: u32,
+    /// Neighbours in the publish queue.
+    pub(crate) queue_prev: u32,
+    pub(crate) queue_next: u32,
+    /// Table entries below this are as they were in `previous`.
+    pub(crate) stable: u32,
+    /// Version of its last table change and of the one before.
+    pub(crate) version: u64,
+    pub(crate) previous: u64,
+    /// Ticket: tick after which it may be dropped by `advance`; transfer: end of the range.
+    pub(crate) deadline: Tick,
+    /// The caller's own word.
+    pub(crate) user: u64,
+}
+
+crate::records::zero!(Sequence { generation, is_live, namespace, len, verified, known, tip, depth, duplicates, inherited, class, plan, closing, parts, loads, queue_prev, queue_next, stable, version, previous, deadline, user });
+
+/// Which table of handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sequence = 0,
+    Ticket = 1,
+    Transfer = 2,
+}
+
+/// All holders: sequences first, then tickets, then transfers.
+pub(crate) struct Holders<'m> {
+    slots: Slots<'m, Sequence>,
+    words: Slots<'m, u64>,
+    tables: [HandleTable; 3],
+    /// Sequences with pages to publish, oldest first. Holder + 1; 0 = none.
+    pub(crate) queue_head: u32,
+    pub(crate) queue_tail: u32,
+    /// No ticket's deadline is earlier.
+    pub(crate) next_deadline: Tick,
+}
+
+#[derive(Clone, Copy, Default)]
+struct HandleTable {
+    start: u32,
+    count: u32,
+    live: u32,
+    free: FreeSet,
+}
+
+impl<'m> Holders<'m> {
+    pub(crate) fn new(slots: &'m mut [Sequence], words: &'m mut [u64], counts: [u32; 3]) -> Self {
+        let (mut start, mut word) = (0_u32, 0_u32);
+        let mut words = Slots::new(words);
+        let tables = counts.map(|count| {
+            let free = FreeSet::lay_out(word, count);
+            for id in 1..=count {
+                free.insert(&mut words, id);
+            }
+            let table = HandleTable { start, count, live: 0, free };
+            start = start.saturating_add(count);
+            word = word.saturating_add(crate::config::free_words_of(count));
+            table
+        });
+        Self { slots: Slots::new(slots), words, tables, queue_head: 0, queue_tail: 0, next_deadline: Tick::MAX }
+    }
+
+    fn table(&self, kind: Kind) -> HandleTable {
+        let [sequences, tickets, transfers] = self.tables;
+        match kind {
+            Kind::Sequence => sequences,
+            Kind::Ticket => tickets,
+            Kind::Transfer => transfers,
+        }
+    }
+
+    fn count_live(&mut self, kind: Kind, by: i32) {
+        let [sequences, tickets, transfers] = &mut self.tables;
+        let table = match kind {
+            Kind::Sequence => sequences,
+            Kind::Ticket => tickets,
+            Kind::Transfer => transfers,
+        };
+        table.live = table.live.saturating_add_signed(by);
+    }
+
+    /// The holder of a handle, as its generation and index within its table.
+    #[inline]
+    pub(crate) fn resolve(&self, kind: Kind, (generation, index): (u32, u32)) -> Result<u32, Error> {
+        let table = self.table(kind);
+        if index >= table.count {
+            return Err(Error::Stale);
+        }
+        let holder = table.start.wrapping_add(index);
+        let slot = self.slots.get(holder);
+        if slot.is_live == 1 && slot.generation == generation && slot.closing == 0 {
+            Ok(holder)
+        } else {
+            Err(Error::Stale)
+        }
+    }
+
+    /// Generation and index of a holder's handle.
+    pub(crate) fn handle(&self, kind: Kind, holder: u32) -> (u32, u32) {
+        (self.slots.get(holder).generation, holder.wrapping_sub(self.table(kind).start))
+    }
+
+    /// Opens the lowest free one, at the root of a namespace.
+    pub(crate) fn open(&mut self, kind: Kind, namespace: u32, root: u32) -> Result<u32, Error> {
+        let table = self.table(kind);
+        let (id, count) = table.free.take_lowest(&mut self.words, 1);
+        if count == 0 {
+            let resource = match kind {
+                Kind::Sequence => Resource::Sequences,
+                Kind::Ticket => Resource::Tickets,
+                Kind::Transfer => Resource::Transfers,
+            };
+            return Err(Shortage::of(resource, 1, 0).into());
+        }
+        let holder = table.start.wrapping_add(id).wrapping_sub(1);
+        let generation = self.slots.get(holder).generation.wrapping_add(1).max(1);
+        let fresh = Sequence { generation, is_live: 1, namespace, tip: root, ..Sequence::default() };
+        self.slots.set(holder, fresh);
+        self.count_live(kind, 1);
+        Ok(holder)
+    }
+
+    /// Ends a holder whose rows and path have been released.
+    pub(crate) fn close(&mut self, kind: Kind, holder: u32) {
+        let generation = self.slots.get(holder).generation;
+        self.slots.set(holder, Sequence { generation, ..Sequence::default() });
+        let table = self.table(kind);
+        table.free.insert(&mut self.words, holder.wrapping_sub(table.start).wrapping_add(1));
+        self.count_live(kind, -1);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, holder: u32) -> Sequence {
+        self.slots.get(holder)
+    }
+
+    #[inline]
+    pub(crate) fn with<R: Default>(&mut self, holder: u32, change: impl FnOnce(&mut Sequence) -> R) -> R {
+        self.slots.with(holder, change)
+    }
+
+    pub(crate) fn live(&self, kind: Kind) -> u32 {
+        self.table(kind).live
+    }
+
+    pub(crate) fn free(&self, kind: Kind) -> u32 {
+        let table = self.table(kind);
+        table.count.saturating_sub(table.live)
+    }
+
+    /// First holder of a kind and one past the last.
+    pub(crate) fn range(&self, kind: Kind) -> core::ops::Range<u32> {
+        let table = self.table(kind);
+        table.start..table.start.saturating_add(table.count)
+    }
+
+    /// All live holders of a kind, by index.
+    pub(crate) fn each(&self, kind: Kind) -> impl Iterator<Item = u32> + '_ {
+        self.range(kind).filter(|&holder| self.slots.get(holder).is_live == 1)
+    }
+
+    /// Puts a sequence at the end of the publish queue unless it is in it.
+    pub(crate) fn enqueue(&mut self, holder: u32) {
+        let slot = self.slots.get(holder);
+        let id = holder.wrapping_add(1);
+        if slot.queue_prev != 0 || self.queue_head == id {
+            return;
+        }
+        let tail = self.queue_tail;
+        self.slots.with(holder, |slot| (slot.queue_prev, slot.queue_next) = (tail, 0));
+        match tail {
+            0 => self.queue_head = id,
+            _ => self.slots.with(tail.wrapping_sub(1), |slot| slot.queue_next = id),
+        }
+        self.queue_tail = id;
+    }
+
+    /// Takes a sequence out of the publish queue if it is in it.
+    pub(crate) fn dequeue(&mut self, holder: u32) {
+        let slot = self.slots.get(holder);
+        let id = holder.wrapping_add(1);
+        if slot.queue_prev == 0 && self.queue_head != id {
+            return;
+        }
+        match slot.queue_prev {
+            0 => self.queue_head = slot.queue_next,
+            prev => self.slots.with(prev.wrapping_sub(1), |prev| prev.queue_next = slot.queue_next),
+        }
+        match slot.queue_next {
+            0 => self.queue_tail = slot.queue_prev,
+            next => self.slots.with(next.wrapping_sub(1), |next| next.queue_prev = slot.queue_prev),
+        }
+        self.slots.with(holder, |slot| (slot.queue_prev, slot.queue_next) = (0, 0));
+    }
+}

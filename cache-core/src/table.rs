@@ -1,0 +1,348 @@
+//! Page tables: one row of page ids per (sequence, group), in chunks of 32 entries.
+//!
+//! Entry `i` of a row is the page of tokens `[i * P, (i + 1) * P)`. A row is a list of chunks in ascending order;
+//! a chunk carries its number, so that a window's row may leave chunks out: what no chunk holds is NULL.
+//!
+//! ```text
+//! row -> head [chunk 0: sinks] <-> [chunk 40] <-> [chunk 41] <- tail
+//! ```
+
+use crate::config::CHUNK_ENTRIES;
+use crate::mem::Slots;
+use crate::pages::NULL;
+
+/// The chunks of one table row. Chunk ids begin at 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Row {
+    head: u32,
+    tail: u32,
+    /// First entry behind the sinks that is still resident.
+    pub(crate) first: u32,
+}
+
+crate::records::zero!(Row { head, tail, first });
+
+/// Place of a chunk in its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ChunkLink {
+    prev: u32,
+    next: u32,
+    /// It holds entries `[32 * number, 32 * number + 32)`.
+    number: u32,
+}
+
+crate::records::zero!(ChunkLink { prev, next, number });
+
+/// All rows, and the pool of chunks.
+pub(crate) struct Tables<'m> {
+    rows: Slots<'m, Row>,
+    links: Slots<'m, ChunkLink>,
+    entries: Slots<'m, u32>,
+    groups: u32,
+    /// Chunks never used so far begin here.
+    fresh: u32,
+    /// Chunks given back, linked by `next`.
+    spare: u32,
+    free: u32,
+}
+
+const SHIFT: u32 = CHUNK_ENTRIES.trailing_zeros();
+const MASK: u32 = CHUNK_ENTRIES - 1;
+
+impl<'m> Tables<'m> {
+    pub(crate) fn new(rows: &'m mut [Row], links: &'m mut [ChunkLink], entries: &'m mut [u32], groups: u32) -> Self {
+        let links = Slots::new(links);
+        let free = links.len().saturating_sub(1);
+        Self { rows: Slots::new(rows), links, entries: Slots::new(entries), groups, fresh: 1, spare: 0, free }
+    }
+
+    /// Chunks that no row uses.
+    pub(crate) fn free_chunks(&self) -> u32 {
+        self.free
+    }
+
+    /// Chunks in all.
+    pub(crate) fn chunks(&self) -> u32 {
+        self.links.len().saturating_sub(1)
+    }
+
+    #[inline]
+    fn row(&self, holder: u32, group: u32) -> u32 {
+        holder.wrapping_mul(self.groups).wrapping_add(group)
+    }
+
+    /// The page in an entry, or NULL.
+    #[inline]
+    pub(crate) fn get(&self, holder: u32, group: u32, entry: u32) -> u32 {
+        match self.chunk_of(holder, group, entry) {
+            0 => NULL,
+            chunk => self.entries.get((chunk << SHIFT) | (entry & MASK)),
+        }
+    }
+
+    /// Replaces an entry whose chunk exists.
+    pub(crate) fn set(&mut self, holder: u32, group: u32, entry: u32, page: u32) {
+        let chunk = self.chunk_of(holder, group, entry);
+        if chunk != 0 {
+            self.entries.set((chunk << SHIFT) | (entry & MASK), page);
+        }
+    }
+
+    /// The chunk with an entry, searched from the end of the row. O(chunks behind it).
+    #[inline]
+    fn chunk_of(&self, holder: u32, group: u32, entry: u32) -> u32 {
+        let mut chunk = self.rows.get(self.row(holder, group)).tail;
+        let number = entry >> SHIFT;
+        while chunk != 0 {
+            let link = self.links.get(chunk);
+            if link.number <= number {
+                return if link.number == number { chunk } else { 0 };
+            }
+            chunk = link.prev;
+        }
+        0
+    }
+
+    /// Chunks that entries `[from, to)` need beyond those of the row, which ends at or before `from`.
+    #[inline]
+    pub(crate) fn chunks_needed(&self, holder: u32, group: u32, from: u32, to: u32) -> u32 {
+        if from >= to {
+            return 0;
+        }
+        let (first, last) = (from >> SHIFT, to.wrapping_sub(1) >> SHIFT);
+        let count = last.wrapping_sub(first).wrapping_add(1);
+        let tail = self.rows.get(self.row(holder, group)).tail;
+        let shared = tail != 0 && self.links.get(tail).number == first;
+        count.wrapping_sub(u32::from(shared))
+    }
+
+    /// Chunks that a row for entries `[0, sinks)` and `[first, end)` needs.
+    pub(crate) fn chunks_for(sinks: u32, first: u32, end: u32) -> u32 {
+        let whole = |from: u32, to: u32| if from >= to { 0 } else { (to.wrapping_sub(1) >> SHIFT).wrapping_sub(from >> SHIFT).wrapping_add(1) };
+        let shared = sinks > 0 && first < end && sinks.wrapping_sub(1) >> SHIFT == first >> SHIFT;
+        whole(0, sinks).wrapping_add(whole(first, end)).wrapping_sub(u32::from(shared))
+    }
+
+    /// Appends `count` pages with consecutive ids as entries `entry..`. Gives false when chunks run out.
+    pub(crate) fn push_run(&mut self, holder: u32, group: u32, entry: u32, first: u32, count: u32) -> bool {
+        let (mut entry, mut page, mut left) = (entry, first, count);
+        while left > 0 {
+            let chunk = self.tail_for(holder, group, entry >> SHIFT);
+            if chunk == 0 {
+                return false;
+            }
+            let room = CHUNK_ENTRIES.wrapping_sub(entry & MASK).min(left);
+            let start = u64::from(chunk << SHIFT | entry & MASK);
+            for (slot, page) in self.entries.slice_mut(start, room).iter_mut().zip(page..) {
+                *slot = page;
+            }
+            entry = entry.wrapping_add(room);
+            page = page.wrapping_add(room);
+            left = left.wrapping_sub(room);
+        }
+        true
+    }
+
+    /// The last chunk of a row if it has this number, else a new one behind it.
+    fn tail_for(&mut self, holder: u32, group: u32, number: u32) -> u32 {
+        let index = self.row(holder, group);
+        let row = self.rows.get(index);
+        if row.tail != 0 && self.links.get(row.tail).number == number {
+            return row.tail;
+        }
+        let chunk = self.take_chunk();
+        if chunk == 0 {
+            return 0;
+        }
+        self.links.set(chunk, ChunkLink { prev: row.tail, next: 0, number });
+        if row.tail == 0 {
+            self.rows.with(index, |row| row.head = chunk);
+        } else {
+            self.links.with(row.tail, |link| link.next = chunk);
+        }
+        self.rows.with(index, |row| row.tail = chunk);
+        chunk
+    }
+
+    fn take_chunk(&mut self) -> u32 {
+        if self.free == 0 {
+            return 0;
+        }
+        self.free = self.free.wrapping_sub(1);
+        let chunk = if self.spare != 0 {
+            let chunk = self.spare;
+            self.spare = self.links.get(chunk).next;
+            chunk
+        } else {
+            self.fresh = self.fresh.wrapping_add(1);
+            self.fresh.wrapping_sub(1)
+        };
+        self.entries.slice_mut(u64::from(chunk << SHIFT), CHUNK_ENTRIES).fill(NULL);
+        chunk
+    }
+
+    fn give_chunk(&mut self, chunk: u32) {
+        self.links.set(chunk, ChunkLink { next: self.spare, ..ChunkLink::default() });
+        self.spare = chunk;
+        self.free = self.free.wrapping_add(1);
+    }
+
+    /// Puts `count` pages with consecutive ids before a row, as entries `entry..`; the row begins behind them.
+    /// Gives false when chunks run out.
+    pub(crate) fn prepend_run(&mut self, holder: u32, group: u32, entry: u32, first: u32, count: u32) -> bool {
+        let (mut end, mut page_end) = (entry.wrapping_add(count), first.wrapping_add(count));
+        while end > entry {
+            let number = end.wrapping_sub(1) >> SHIFT;
+            let chunk = self.head_for(holder, group, number);
+            if chunk == 0 {
+                return false;
+            }
+            let from = (number << SHIFT).max(entry);
+            let room = end.wrapping_sub(from);
+            page_end = page_end.wrapping_sub(room);
+            let start = u64::from(chunk << SHIFT | from & MASK);
+            for (slot, page) in self.entries.slice_mut(start, room).iter_mut().zip(page_end..) {
+                *slot = page;
+            }
+            end = from;
+        }
+        true
+    }
+
+    /// The first chunk of a row if it has this number, else a new one before it.
+    fn head_for(&mut self, holder: u32, group: u32, number: u32) -> u32 {
+        let index = self.row(holder, group);
+        let row = self.rows.get(index);
+        if row.head != 0 && self.links.get(row.head).number == number {
+            return row.head;
+        }
+        let chunk = self.take_chunk();
+        if chunk == 0 {
+            return 0;
+        }
+        self.links.set(chunk, ChunkLink { prev: 0, next: row.head, number });
+        if row.head == 0 {
+            self.rows.with(index, |row| row.tail = chunk);
+        } else {
+            self.links.with(row.head, |link| link.prev = chunk);
+        }
+        self.rows.with(index, |row| row.head = chunk);
+        chunk
+    }
+
+    /// Copies entries below `end` of one holder's row to another's, which is empty.
+    pub(crate) fn copy_row(&mut self, from: u32, to: u32, group: u32, end: u32) -> bool {
+        let mut chunk = self.rows.get(self.row(from, group)).head;
+        while chunk != 0 {
+            let link = self.links.get(chunk);
+            let base = link.number << SHIFT;
+            if base >= end {
+                break;
+            }
+            let copy = self.tail_for(to, group, link.number);
+            if copy == 0 {
+                return false;
+            }
+            let count = end.wrapping_sub(base).min(CHUNK_ENTRIES);
+            self.entries.copy(u64::from(chunk << SHIFT), u64::from(copy << SHIFT), count);
+            chunk = link.next;
+        }
+        let first = self.first(from, group);
+        self.set_first(to, group, first);
+        true
+    }
+
+    /// Chunks that hold entries below `end` of a row.
+    pub(crate) fn chunks_below(&self, holder: u32, group: u32, end: u32) -> u32 {
+        let count = self.chunks_of(holder, group).take_while(|&(base, _)| base < end).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
+    /// first entry and its entries, NULL where it has none.
+    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32) -> Option<(u32, [u32; CHUNK_ENTRIES as usize])> {
+        let index = self.row(holder, group);
+        let tail = self.rows.get(index).tail;
+        let base = self.links.get(tail).number << SHIFT;
+        if tail == 0 || base.wrapping_add(CHUNK_ENTRIES) <= keep {
+            return None;
+        }
+        let mut popped = [NULL; CHUNK_ENTRIES as usize];
+        let kept = keep.saturating_sub(base);
+        let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
+        let mut any = false;
+        for (to, from) in popped.iter_mut().zip(area.iter_mut()).skip(kept as usize) {
+            any |= *from != NULL;
+            *to = core::mem::take(from);
+        }
+        if kept == 0 {
+            self.unlink(index, tail);
+        } else if !any {
+            return None;
+        }
+        Some((base, popped))
+    }
+
+    /// Empties an entry that left its window, and gives its chunk back when nothing is left in it.
+    pub(crate) fn drop_entry(&mut self, holder: u32, group: u32, entry: u32) {
+        let chunk = self.chunk_of(holder, group, entry);
+        if chunk == 0 {
+            return;
+        }
+        self.entries.set((chunk << SHIFT) | (entry & MASK), NULL);
+        let start = u64::from(chunk << SHIFT);
+        if self.entries.slice(start, CHUNK_ENTRIES).iter().all(|&page| page == NULL) {
+            let index = self.row(holder, group);
+            self.unlink(index, chunk);
+        }
+    }
+
+    fn unlink(&mut self, row: u32, chunk: u32) {
+        let ChunkLink { prev, next, .. } = self.links.get(chunk);
+        if prev == 0 {
+            self.rows.with(row, |row| row.head = next);
+        } else {
+            self.links.with(prev, |link| link.next = next);
+        }
+        if next == 0 {
+            self.rows.with(row, |row| row.tail = prev);
+        } else {
+            self.links.with(next, |link| link.prev = prev);
+        }
+        self.give_chunk(chunk);
+    }
+
+    /// Moves the rows of one holder, all groups, to another whose rows are empty.
+    pub(crate) fn hand_over(&mut self, from: u32, to: u32) {
+        for group in 0..self.groups {
+            let row = self.rows.get(self.row(from, group));
+            self.rows.set(self.row(from, group), Row::default());
+            self.rows.set(self.row(to, group), row);
+        }
+    }
+
+    /// First resident entry behind the sinks.
+    pub(crate) fn first(&self, holder: u32, group: u32) -> u32 {
+        self.rows.get(self.row(holder, group)).first
+    }
+
+    pub(crate) fn set_first(&mut self, holder: u32, group: u32, first: u32) {
+        let index = self.row(holder, group);
+        self.rows.with(index, |row| row.first = first);
+    }
+
+    /// The chunks of a row in ascending order: number of the first entry, and the entries.
+    pub(crate) fn chunks_of(&self, holder: u32, group: u32) -> impl Iterator<Item = (u32, &[u32])> {
+        let head = self.rows.get(self.row(holder, group)).head;
+        core::iter::successors((head != 0).then_some(head), |&chunk| {
+            let next = self.links.get(chunk).next;
+            (next != 0).then_some(next)
+        })
+        .take(self.links.len() as usize)
+        .map(|chunk| {
+            (self.links.get(chunk).number << SHIFT, self.entries.slice(u64::from(chunk << SHIFT), CHUNK_ENTRIES))
+        })
+    }
+}

@@ -1,0 +1,1 @@
+//! Examples of kvfolio: engines, firmware and tools.

@@ -1,0 +1,270 @@
+/*
+ * kvfolio_kernels.h - CPU kernels over paged key/value memory
+ *
+ * Link with libkvfolio_kernels.a (no other library is needed). The header is
+ * self-contained and independent of kvfolio.h; both can be included together.
+ *
+ * Words
+ *   P        tokens per page, a power of two from 1 to 256
+ *   N        pages in the memory; ids are 1..N, id 0 is the NULL page
+ *   Hk, H    key/value heads and query heads; H is a multiple of Hk, and query
+ *            head h reads key/value head h / (H / Hk)
+ *   d        elements of one head (any number, not only multiples of 16)
+ *   slot id  page * P + offset in the page, int64_t; -1 = do not write
+ *   position absolute index of a token in its sequence, from 0
+ *
+ * Rules that hold for every function
+ *   1. The result is a status: KVF_KERNEL_OK (0), or a positive code. All
+ *      arguments are checked first: on failure nothing has been written.
+ *   2. Every struct begins with struct_size = sizeof(the struct). Fields past
+ *      a smaller struct_size count as zero, and zero means the default. A
+ *      larger struct_size is accepted if the bytes unknown here are zero.
+ *   3. The NULL page is never read and never written. Its memory need not
+ *      exist, but the base address is that of page 0: page p begins at
+ *      base + p * page_stride. Offsets are computed in 64 bits.
+ *   4. No allocation, no lock, no global state, no input/output. Functions may
+ *      run at the same time in several threads, as long as no byte that one
+ *      writes is read or written by another.
+ *   5. Buffers written must not overlap buffers read by the same call.
+ *   6. Results are reproducible bit for bit: they do not depend on P, on page
+ *      ids, on the other rows of the batch, on how the work is split, on the
+ *      entries of the table that the mask leaves out, or on the CPU. This
+ *      needs the default floating-point environment (round to nearest; no
+ *      flush-to-zero, so no -ffast-math start-up code in the program).
+ *
+ * Sizes: at most 8,192 heads and 8,192 elements per head.
+ */
+#ifndef KVFOLIO_KERNELS_H
+#define KVFOLIO_KERNELS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this header's structs and functions. */
+#define KVF_KERNEL_ABI 1u
+
+/* ---- Status ------------------------------------------------------------ */
+
+#define KVF_KERNEL_OK              0
+#define KVF_KERNEL_ERR_NULL        150 /* a required pointer is NULL */
+#define KVF_KERNEL_ERR_STRUCT_SIZE 151 /* too small, or unknown bytes not zero */
+#define KVF_KERNEL_ERR_DTYPE       152 /* not one of KVF_KERNEL_DTYPE_* */
+#define KVF_KERNEL_ERR_PAGE_TOKENS 153 /* P is not a power of two in 1..256 */
+#define KVF_KERNEL_ERR_SHAPE       154 /* a size is zero or too large, or H is no multiple of Hk */
+#define KVF_KERNEL_ERR_STRIDE      155 /* strides overlap, or the memory exceeds the address space */
+#define KVF_KERNEL_ERR_ALIGN       156 /* address or stride no multiple of the element size */
+#define KVF_KERNEL_ERR_RANGE       157 /* row, head or token range outside its array */
+#define KVF_KERNEL_ERR_TABLE       158 /* table row out of range, or too short for the position */
+#define KVF_KERNEL_ERR_PAGE        159 /* page id negative or above N */
+#define KVF_KERNEL_ERR_NULL_PAGE   160 /* page 0 where a page must be present */
+#define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1 */
+#define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
+#define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
+#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, or soft_cap negative */
+
+/* ---- Element types ----------------------------------------------------- */
+
+#define KVF_KERNEL_DTYPE_F32  1u
+#define KVF_KERNEL_DTYPE_F16  2u /* IEEE binary16 */
+#define KVF_KERNEL_DTYPE_BF16 3u
+
+/* "Up to the end" for row_end and head_end of kvf_kernel_work. */
+#define KVF_KERNEL_ALL 0xffffffffu
+
+/* ---- Structs ----------------------------------------------------------- */
+
+/*
+ * The pages of one (layer, group).
+ *
+ * Element e of head h of the token in slot s of page p is at
+ *     k + p * k_page_stride + s * k_token_stride + h * k_head_stride + e * element size
+ * and likewise for v; d is contiguous. All strides are in bytes and multiples
+ * of the element size. Any order of layers, pages, tokens and heads can be
+ * described, for example, with D = d * element size,
+ *     [page][slot][head][d]           token = Hk * D, head = D
+ *     [page][head][slot][d]           token = D,      head = P * D
+ *     [page][layer][k or v][slot]...  page = all layers, k and v point into page 0
+ * If the three v strides are all 0 they are those of k.
+ *
+ * Functions that only read pages never write through k and v; cast away const
+ * if the memory is const.
+ */
+typedef struct kvf_kernel_pages {
+    uint32_t struct_size;
+    uint32_t dtype;         /* KVF_KERNEL_DTYPE_* of K and V */
+    uint32_t page_tokens;   /* P */
+    uint32_t n_pages;       /* N: ids 1..N are valid */
+    uint32_t kv_heads;      /* Hk */
+    uint32_t head_dim;      /* d */
+    void *k;                /* address of page 0, K */
+    void *v;                /* address of page 0, V */
+    uint64_t k_page_stride; /* bytes from page p to page p + 1 */
+    uint64_t k_token_stride;
+    uint64_t k_head_stride;
+    uint64_t v_page_stride; /* all three 0 = as k */
+    uint64_t v_token_stride;
+    uint64_t v_head_stride;
+} kvf_kernel_pages;
+
+/*
+ * Page tables of a batch: entries [rows][stride], page ids. Column c of a row
+ * holds the page of tokens c * P .. c * P + P - 1. 0 = no page. Entries that
+ * no kernel needs for the tokens asked for are not looked at, so any pad value
+ * will do.
+ */
+typedef struct kvf_kernel_table {
+    uint32_t struct_size;
+    uint32_t rows;
+    uint32_t stride;        /* entries from one row to the next */
+    uint32_t reserved;      /* 0 */
+    const int32_t *entries; /* [rows][stride] */
+} kvf_kernel_table;
+
+/* Keys and values of one sequence without pages: k and v are [tokens][Hk][d]. */
+typedef struct kvf_kernel_contiguous {
+    uint32_t struct_size;
+    uint32_t dtype;
+    uint32_t tokens;
+    uint32_t kv_heads;
+    uint32_t head_dim;
+    uint32_t reserved;      /* 0 */
+    const void *k;
+    const void *v;
+} kvf_kernel_contiguous;
+
+/*
+ * What attention computes. The query at position t reads token j iff
+ *     j <= t  and  (window == 0  or  t - j < window  or  j < sink_tokens)
+ * and the table has a page (not 0) for j. Nothing else is read.
+ *     x(j) = scale * dot(q, k(j));  with a soft cap c: x = c * tanh(x / c)
+ *     out  = sum of exp(x(j)) v(j) / (sum of exp(x(j)) + exp(sink_logits[h]))
+ * where the last term is there only if sink_logits is not NULL. "Sink tokens"
+ * (always readable) and "sink logits" (a learned term) are independent.
+ */
+typedef struct kvf_kernel_attention {
+    uint32_t struct_size;
+    uint32_t heads;           /* H */
+    float scale;              /* 0 = 1 / sqrt(d) */
+    float soft_cap;           /* 0 = none */
+    uint32_t window;          /* tokens, the query's own included; 0 = no limit */
+    uint32_t sink_tokens;     /* first tokens that stay readable outside the window */
+    const float *sink_logits; /* [H], or NULL */
+} kvf_kernel_attention;
+
+/*
+ * Query rows and results. Decode has one row per sequence, chunked prefill
+ * one per new token; both may be mixed in one batch. Append the keys and
+ * values of the rows' own tokens first.
+ * A row with a negative position is padding: its out is 0 and its lse that of
+ * no token. A row that reads no token gets out = 0 and lse = -infinity, or
+ * sink_logits[h] if there are sink logits.
+ */
+typedef struct kvf_kernel_queries {
+    uint32_t struct_size;
+    uint32_t n;                /* rows; 0 is allowed and does nothing */
+    const float *q;            /* [n][H][d] */
+    const int32_t *positions;  /* [n] absolute position of each row */
+    float *out;                /* [n][H][d] */
+    const int32_t *table_rows; /* [n] table row of each query row; NULL = row i uses table row i */
+    float *lse;                /* [n][H] natural log of the denominator, or NULL */
+} kvf_kernel_queries;
+
+/*
+ * The share of the batch that one call computes: rows row_begin..row_end - 1
+ * and heads head_begin..head_end - 1, with ends given exactly (an empty range
+ * does nothing) or as KVF_KERNEL_ALL. Threads may take disjoint shares of the
+ * same queries, each with its own scratch. Shares cut at multiples of H / Hk
+ * heads are fastest.
+ */
+typedef struct kvf_kernel_work {
+    uint32_t struct_size;
+    uint32_t row_begin;
+    uint32_t row_end;
+    uint32_t head_begin;
+    uint32_t head_end;
+    uint32_t reserved;       /* 0 */
+    float *scratch;          /* scratch_floats floats, contents undefined before and after */
+    uint64_t scratch_floats; /* see kvf_cpu_attention_scratch */
+} kvf_kernel_work;
+
+/* One page copy: the first `tokens` tokens of page src go to page dst. */
+typedef struct kvf_kernel_copy {
+    uint32_t src;
+    uint32_t dst;
+    uint32_t tokens; /* 0..P */
+} kvf_kernel_copy;
+
+/* ---- Functions --------------------------------------------------------- */
+
+/* Version of the linked library; compare with KVF_KERNEL_ABI. */
+uint32_t kvf_kernels_abi(void);
+
+/* Name of a status, such as "KVF_KERNEL_ERR_SLOT"; never NULL. */
+const char *kvf_kernel_status_name(int32_t status);
+
+/*
+ * Write n rows of keys and values, k and v [n][Hk][d], to their slots
+ * [n]; a row whose slot is -1 is skipped. Rounds to nearest even for F16 and
+ * BF16. If a slot occurs twice the later row stays. n = 0 does nothing.
+ */
+int32_t kvf_cpu_append(const kvf_kernel_pages *pages, const float *k, const float *v,
+                       const int64_t *slots, uint32_t n);
+
+/*
+ * Copy pages in list order (copy-on-write): for each entry the keys and values
+ * of the first `tokens` tokens of all heads, as bytes. Tokens of dst beyond
+ * that, and any padding between rows, keep their contents.
+ */
+int32_t kvf_cpu_copy_pages(const kvf_kernel_pages *pages, const kvf_kernel_copy *copies,
+                           uint32_t n);
+
+/*
+ * Read tokens token_begin..token_end - 1 of a table row into k and v, each
+ * [token_end - token_begin][Hk][d]. Every page of the range must be present
+ * (KVF_KERNEL_ERR_NULL_PAGE).
+ */
+int32_t kvf_cpu_gather(const kvf_kernel_pages *pages, const kvf_kernel_table *table, uint32_t row,
+                       uint32_t token_begin, uint32_t token_end, float *k, float *v);
+
+/* The reverse of kvf_cpu_gather: write k and v to the pages of a table row. */
+int32_t kvf_cpu_scatter(const kvf_kernel_pages *pages, const kvf_kernel_table *table, uint32_t row,
+                        uint32_t token_begin, uint32_t token_end, const float *k, const float *v);
+
+/*
+ * Scratch, in floats, that is enough for one call of kvf_cpu_attention or
+ * kvf_cpu_attention_contiguous whose positions are all below max_tokens.
+ * Non-decreasing in max_tokens. At most 4 * (min(max_tokens, window +
+ * sink_tokens) + 15).
+ */
+int32_t kvf_cpu_attention_scratch(uint32_t kv_heads, const kvf_kernel_attention *params,
+                                  uint32_t max_tokens, uint64_t *scratch_floats);
+
+/* Causal attention of the queries over the pages of their table rows. */
+int32_t kvf_cpu_attention(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                          const kvf_kernel_attention *params, const kvf_kernel_queries *queries,
+                          const kvf_kernel_work *work);
+
+/*
+ * The same arithmetic, bit for bit, over one sequence without pages. All
+ * positions must be below kv->tokens; table_rows is ignored.
+ */
+int32_t kvf_cpu_attention_contiguous(const kvf_kernel_contiguous *kv,
+                                     const kvf_kernel_attention *params,
+                                     const kvf_kernel_queries *queries,
+                                     const kvf_kernel_work *work);
+
+/*
+ * Convert n elements between float and an element type, with the rounding of
+ * kvf_cpu_append; for callers that keep contiguous F16 or BF16 rows.
+ */
+int32_t kvf_cpu_from_f32(uint32_t dtype, const float *src, void *dst, uint64_t n);
+int32_t kvf_cpu_to_f32(uint32_t dtype, const void *src, float *dst, uint64_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KVFOLIO_KERNELS_H */

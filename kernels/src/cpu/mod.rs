@@ -1,0 +1,42 @@
+//! The kernels in portable Rust.
+//!
+//! Each kernel has a raw form over [`RawPages`] and pointers, which checks all
+//! sizes and ids and trusts only the addresses, and a safe form over slices.
+//! Later modules use earlier ones only (`element` and `lanes` share one constant).
+
+mod element;
+mod exp;
+
+mod mask;
+mod pages;
+// Uses both.
+mod table;
+
+mod append;
+mod copy;
+mod gather;
+
+mod lanes;
+mod query;
+mod softmax;
+// Uses the three.
+mod tile;
+
+mod attention;
+mod contiguous;
+
+mod safe;
+
+pub use append::append_raw;
+pub use attention::attention_raw;
+pub use contiguous::{RawContiguous, attention_contiguous_raw};
+pub use copy::{PageCopy, copy_pages_raw};
+pub use element::{Dtype, convert_from_f32_raw, convert_to_f32_raw};
+pub use gather::{gather_raw, scatter_raw};
+pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
+pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
+pub use safe::{
+    Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages,
+    gather, scatter,
+};
+pub use table::{RawTable, Table};

@@ -1,0 +1,400 @@
+/*
+ * kernels_c_test.c - struct layouts, a small decode, and every error, from C
+ *
+ *   gcc -std=c99 -Wall -Wextra -Wpedantic -Werror -Iinclude \
+ *       kernels/tests/kernels_c_test.c <target>/capi/libkvfolio_kernels.a -lm
+ *
+ * Also valid as C++11. Exit status 0 = passed.
+ */
+#include "kvfolio_kernels.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATIC_ASSERT(name, condition) typedef char static_assert_##name[(condition) ? 1 : -1]
+#define P64 (sizeof(void *) == 8)
+
+STATIC_ASSERT(pages, !P64 || sizeof(kvf_kernel_pages) == 88);
+STATIC_ASSERT(pages_k, offsetof(kvf_kernel_pages, k) == 24);
+STATIC_ASSERT(pages_stride, !P64 || offsetof(kvf_kernel_pages, k_page_stride) == 40);
+STATIC_ASSERT(pages_v_stride, !P64 || offsetof(kvf_kernel_pages, v_page_stride) == 64);
+STATIC_ASSERT(table, !P64 || sizeof(kvf_kernel_table) == 24);
+STATIC_ASSERT(contiguous, !P64 || sizeof(kvf_kernel_contiguous) == 40);
+STATIC_ASSERT(attention, !P64 || sizeof(kvf_kernel_attention) == 32);
+STATIC_ASSERT(attention_sinks, offsetof(kvf_kernel_attention, sink_logits) == 24);
+STATIC_ASSERT(queries, !P64 || sizeof(kvf_kernel_queries) == 48);
+STATIC_ASSERT(queries_rows, !P64 || offsetof(kvf_kernel_queries, table_rows) == 32);
+STATIC_ASSERT(work, !P64 || sizeof(kvf_kernel_work) == 40);
+STATIC_ASSERT(work_scratch, offsetof(kvf_kernel_work, scratch) == 24);
+STATIC_ASSERT(copy, sizeof(kvf_kernel_copy) == 12);
+
+static int failures = 0;
+
+#define CHECK(condition)                                                      \
+    do {                                                                      \
+        if (!(condition)) {                                                   \
+            printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);    \
+            failures++;                                                       \
+        }                                                                     \
+    } while (0)
+
+#define EXPECT(status, call)                                                  \
+    do {                                                                      \
+        int32_t got_ = (call);                                                \
+        if (got_ != (status)) {                                               \
+            printf("%s:%d: %s gave %d (%s)\n", __FILE__, __LINE__, #call,     \
+                   (int)got_, kvf_kernel_status_name(got_));                  \
+            failures++;                                                       \
+        }                                                                     \
+    } while (0)
+
+enum { P = 4, N = 8, HK = 2, H = 4, D = 8, T = 11, COLUMNS = 3 };
+
+static float k_memory[N + 1][P][HK][D];
+static float v_memory[N + 1][P][HK][D];
+static float k_rows[T][HK][D];
+static float v_rows[T][HK][D];
+static const int32_t entries[2][COLUMNS] = {{7, 2, 5}, {1, 0, -9}};
+
+static kvf_kernel_pages make_pages(void)
+{
+    kvf_kernel_pages pages;
+    memset(&pages, 0, sizeof pages);
+    pages.struct_size = sizeof pages;
+    pages.dtype = KVF_KERNEL_DTYPE_F32;
+    pages.page_tokens = P;
+    pages.n_pages = N;
+    pages.kv_heads = HK;
+    pages.head_dim = D;
+    pages.k = k_memory;
+    pages.v = v_memory;
+    pages.k_page_stride = sizeof k_memory[0];
+    pages.k_token_stride = sizeof k_memory[0][0];
+    pages.k_head_stride = sizeof k_memory[0][0][0];
+    return pages;
+}
+
+static kvf_kernel_table make_table(void)
+{
+    kvf_kernel_table table;
+    memset(&table, 0, sizeof table);
+    table.struct_size = sizeof table;
+    table.rows = 2;
+    table.stride = COLUMNS;
+    table.entries = &entries[0][0];
+    return table;
+}
+
+static void fill(void)
+{
+    uint32_t x = 12345;
+    size_t i;
+    float *k = &k_rows[0][0][0], *v = &v_rows[0][0][0];
+    for (i = 0; i < sizeof k_memory / sizeof(float); i++) {
+        (&k_memory[0][0][0][0])[i] = nanf("");
+        (&v_memory[0][0][0][0])[i] = nanf("");
+    }
+    for (i = 0; i < sizeof k_rows / sizeof(float); i++) {
+        x = x * 1664525u + 1013904223u;
+        k[i] = (float)(x >> 8) / 8388608.0f - 1.0f;
+        x = x * 1664525u + 1013904223u;
+        v[i] = (float)(x >> 8) / 8388608.0f - 1.0f;
+    }
+}
+
+static void test_append_gather_scatter(const kvf_kernel_pages *pages, const kvf_kernel_table *table)
+{
+    int64_t slots[T + 1];
+    float k[T][HK][D], v[T][HK][D];
+    int i;
+    for (i = 0; i < T; i++)
+        slots[i] = (int64_t)entries[0][i / P] * P + i % P;
+    EXPECT(0, kvf_cpu_append(pages, &k_rows[0][0][0], &v_rows[0][0][0], slots, T));
+    EXPECT(0, kvf_cpu_gather(pages, table, 0, 0, T, &k[0][0][0], &v[0][0][0]));
+    CHECK(memcmp(k, k_rows, sizeof k) == 0);
+    CHECK(memcmp(v, v_rows, sizeof v) == 0);
+    CHECK(isnan(k_memory[5][3][0][0])); /* behind the last token */
+    CHECK(isnan(k_memory[0][0][0][0]) && isnan(v_memory[0][3][1][7]));
+
+    /* An empty call looks at nothing; -1 skips; a wrong slot writes nothing. */
+    EXPECT(0, kvf_cpu_append(pages, NULL, NULL, NULL, 0));
+    slots[0] = -1;
+    EXPECT(0, kvf_cpu_append(pages, &k_rows[1][0][0], &v_rows[1][0][0], slots, 1));
+    slots[0] = (int64_t)3 * P;
+    slots[1] = P - 1; /* page 0 */
+    EXPECT(KVF_KERNEL_ERR_SLOT, kvf_cpu_append(pages, &k[0][0][0], &v[0][0][0], slots, 2));
+    slots[1] = (int64_t)(N + 1) * P;
+    EXPECT(KVF_KERNEL_ERR_SLOT, kvf_cpu_append(pages, &k[0][0][0], &v[0][0][0], slots, 2));
+    slots[1] = -2;
+    EXPECT(KVF_KERNEL_ERR_SLOT, kvf_cpu_append(pages, &k[0][0][0], &v[0][0][0], slots, 2));
+    CHECK(isnan(k_memory[3][0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_append(NULL, &k[0][0][0], &v[0][0][0], slots, 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_append(pages, NULL, &v[0][0][0], slots, 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_append(pages, &k[0][0][0], NULL, slots, 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_append(pages, &k[0][0][0], &v[0][0][0], NULL, 1));
+
+    EXPECT(0, kvf_cpu_scatter(pages, table, 1, 0, P, &k_rows[0][0][0], &v_rows[0][0][0]));
+    CHECK(memcmp(k_memory[1], k_rows, sizeof k_memory[1]) == 0);
+    EXPECT(KVF_KERNEL_ERR_NULL_PAGE,
+           kvf_cpu_scatter(pages, table, 1, 0, P + 1, &k_rows[0][0][0], &v_rows[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_PAGE,
+           kvf_cpu_gather(pages, table, 1, 2 * P, 2 * P + 1, &k[0][0][0], &v[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_TABLE,
+           kvf_cpu_gather(pages, table, 2, 0, 1, &k[0][0][0], &v[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_TABLE,
+           kvf_cpu_gather(pages, table, 0, 12, 13, &k[0][0][0], &v[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_RANGE,
+           kvf_cpu_gather(pages, table, 0, 2, 1, &k[0][0][0], &v[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_gather(pages, NULL, 0, 0, 1, &k[0][0][0], &v[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_gather(pages, table, 0, 0, 1, NULL, &v[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_gather(pages, table, 0, 0, 1, &k[0][0][0], NULL));
+}
+
+static void test_copy(const kvf_kernel_pages *pages)
+{
+    kvf_kernel_copy copies[2] = {{7, 3, 3}, {2, 4, 0}};
+    EXPECT(0, kvf_cpu_copy_pages(pages, copies, 2));
+    CHECK(memcmp(k_memory[3], k_memory[7], 3 * sizeof k_memory[0][0]) == 0);
+    CHECK(memcmp(v_memory[3], v_memory[7], 3 * sizeof v_memory[0][0]) == 0);
+    CHECK(isnan(k_memory[3][3][0][0]) && isnan(k_memory[4][0][0][0]));
+    EXPECT(0, kvf_cpu_copy_pages(pages, NULL, 0));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_copy_pages(pages, NULL, 1));
+    copies[1].src = 0;
+    EXPECT(KVF_KERNEL_ERR_NULL_PAGE, kvf_cpu_copy_pages(pages, copies, 2));
+    copies[1].src = N + 1;
+    EXPECT(KVF_KERNEL_ERR_PAGE, kvf_cpu_copy_pages(pages, copies, 2));
+    copies[1].src = copies[1].dst;
+    EXPECT(KVF_KERNEL_ERR_TOKENS, kvf_cpu_copy_pages(pages, copies, 2));
+    copies[1].src = 2;
+    copies[1].tokens = P + 1;
+    EXPECT(KVF_KERNEL_ERR_TOKENS, kvf_cpu_copy_pages(pages, copies, 2));
+}
+
+/* Plain double-precision attention of one head. */
+static void expected(const float *q, int kv_head, int t, double scale, double *out, double *lse)
+{
+    double weights[T], sum = 0;
+    int j, e;
+    for (j = 0; j <= t; j++) {
+        double x = 0;
+        for (e = 0; e < D; e++)
+            x += (double)q[e] * (double)k_rows[j][kv_head][e];
+        weights[j] = exp(x * scale);
+        sum += weights[j];
+    }
+    for (e = 0; e < D; e++) {
+        out[e] = 0;
+        for (j = 0; j <= t; j++)
+            out[e] += weights[j] / sum * (double)v_rows[j][kv_head][e];
+    }
+    *lse = log(sum);
+}
+
+static void test_attention(const kvf_kernel_pages *pages, const kvf_kernel_table *table)
+{
+    enum { ROWS = 3 };
+    float q[ROWS][H][D], out[ROWS][H][D], again[ROWS][H][D], lse[ROWS][H];
+    const int32_t positions[ROWS] = {T - 1, -1, 4};
+    const int32_t table_rows[ROWS] = {0, 99, 0};
+    const int32_t bad_rows[ROWS] = {0, 0, 2};
+    kvf_kernel_attention params;
+    kvf_kernel_queries queries;
+    kvf_kernel_work work;
+    kvf_kernel_contiguous contiguous;
+    kvf_kernel_pages bad_pages;
+    kvf_kernel_table bad_table;
+    struct {
+        kvf_kernel_work work;
+        uint64_t later_field;
+    } future;
+    uint64_t floats = 0;
+    uint32_t i;
+    int row, h, e;
+
+    for (row = 0; row < ROWS; row++)
+        for (h = 0; h < H; h++)
+            for (e = 0; e < D; e++)
+                q[row][h][e] = (float)((row * 31 + h * 7 + e * 3) % 11) * 0.25f - 1.0f;
+    memset(out, 0x55, sizeof out);
+    memset(&params, 0, sizeof params);
+    params.struct_size = sizeof params;
+    params.heads = H;
+    memset(&queries, 0, sizeof queries);
+    queries.struct_size = sizeof queries;
+    queries.n = ROWS;
+    queries.q = &q[0][0][0];
+    queries.positions = positions;
+    queries.out = &out[0][0][0];
+    queries.table_rows = table_rows;
+    queries.lse = &lse[0][0];
+    EXPECT(0, kvf_cpu_attention_scratch(HK, &params, T, &floats));
+    CHECK(floats == 2 * 16);
+    memset(&work, 0, sizeof work);
+    work.struct_size = sizeof work;
+    work.row_end = KVF_KERNEL_ALL;
+    work.head_end = KVF_KERNEL_ALL;
+    work.scratch = (float *)malloc((size_t)floats * sizeof(float));
+    work.scratch_floats = floats;
+
+    EXPECT(0, kvf_cpu_attention(pages, table, &params, &queries, &work));
+    for (row = 0; row < ROWS; row++) {
+        for (h = 0; h < H; h++) {
+            double o[D] = {0}, l = 0;
+            if (positions[row] < 0) {
+                CHECK(isinf(lse[row][h]) && lse[row][h] < 0);
+            } else {
+                expected(q[row][h], h / (H / HK), positions[row], 1 / sqrt((double)D), o, &l);
+                CHECK(fabs(l - (double)lse[row][h]) < 1e-5);
+            }
+            for (e = 0; e < D; e++)
+                CHECK(fabs(o[e] - (double)out[row][h][e]) < 1e-6);
+        }
+    }
+
+    /* Without pages, in shares of one row and one head: the same bits. */
+    memset(&contiguous, 0, sizeof contiguous);
+    contiguous.struct_size = sizeof contiguous;
+    contiguous.dtype = KVF_KERNEL_DTYPE_F32;
+    contiguous.tokens = T;
+    contiguous.kv_heads = HK;
+    contiguous.head_dim = D;
+    contiguous.k = k_rows;
+    contiguous.v = v_rows;
+    memset(again, 0x55, sizeof again);
+    queries.out = &again[0][0][0];
+    for (i = 0; i < ROWS * H; i++) {
+        work.row_begin = i / H;
+        work.row_end = i / H + 1;
+        work.head_begin = i % H;
+        work.head_end = i % H + 1;
+        EXPECT(0, kvf_cpu_attention_contiguous(&contiguous, &params, &queries, &work));
+    }
+    CHECK(memcmp(out, again, sizeof out) == 0);
+    memset(again, 0x55, sizeof again);
+    for (i = 0; i < ROWS * H; i++) {
+        work.row_begin = i / H;
+        work.row_end = i / H + 1;
+        work.head_begin = i % H;
+        work.head_end = i % H + 1;
+        EXPECT(0, kvf_cpu_attention(pages, table, &params, &queries, &work));
+    }
+    CHECK(memcmp(out, again, sizeof out) == 0);
+    work.row_begin = 0;
+    work.row_end = KVF_KERNEL_ALL;
+    work.head_begin = 0;
+    work.head_end = KVF_KERNEL_ALL;
+
+    /* Errors; nothing is written. */
+    memset(again, 0x55, sizeof again);
+    memset(out, 0x55, sizeof out);
+#define ATTENTION(status) EXPECT(status, kvf_cpu_attention(pages, table, &params, &queries, &work))
+    work.scratch_floats--;
+    ATTENTION(KVF_KERNEL_ERR_SCRATCH);
+    work.scratch_floats++;
+    work.row_end = ROWS + 1;
+    ATTENTION(KVF_KERNEL_ERR_RANGE);
+    work.row_end = KVF_KERNEL_ALL;
+    work.head_end = H + 1;
+    ATTENTION(KVF_KERNEL_ERR_RANGE);
+    work.head_end = KVF_KERNEL_ALL;
+    params.heads = 3;
+    ATTENTION(KVF_KERNEL_ERR_SHAPE);
+    params.heads = 0;
+    ATTENTION(KVF_KERNEL_ERR_SHAPE);
+    params.heads = H;
+    params.soft_cap = -1.0f;
+    ATTENTION(KVF_KERNEL_ERR_VALUE);
+    params.soft_cap = 0.0f;
+    queries.table_rows = bad_rows;
+    queries.positions = positions;
+    ATTENTION(KVF_KERNEL_ERR_TABLE);
+    queries.table_rows = table_rows;
+    queries.q = NULL;
+    ATTENTION(KVF_KERNEL_ERR_NULL);
+    queries.q = &q[0][0][0];
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention(NULL, table, &params, &queries, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention(pages, NULL, &params, &queries, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention(pages, table, NULL, &queries, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention(pages, table, &params, NULL, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention(pages, table, &params, &queries, NULL));
+    bad_pages = *pages;
+#define BAD_PAGES(status) EXPECT(status, kvf_cpu_attention(&bad_pages, table, &params, &queries, &work))
+    bad_pages.n_pages = 6;
+    BAD_PAGES(KVF_KERNEL_ERR_PAGE);
+    bad_pages.n_pages = N;
+    bad_pages.dtype = 4;
+    BAD_PAGES(KVF_KERNEL_ERR_DTYPE);
+    bad_pages.dtype = KVF_KERNEL_DTYPE_F32;
+    bad_pages.page_tokens = 3;
+    BAD_PAGES(KVF_KERNEL_ERR_PAGE_TOKENS);
+    bad_pages.page_tokens = P;
+    bad_pages.head_dim = 0;
+    BAD_PAGES(KVF_KERNEL_ERR_SHAPE);
+    bad_pages.head_dim = D;
+    bad_pages.k_head_stride = 2;
+    BAD_PAGES(KVF_KERNEL_ERR_ALIGN);
+    bad_pages.k_head_stride = 4;
+    BAD_PAGES(KVF_KERNEL_ERR_STRIDE);
+    bad_table = *table;
+    bad_table.stride = 0;
+    EXPECT(KVF_KERNEL_ERR_SHAPE, kvf_cpu_attention(pages, &bad_table, &params, &queries, &work));
+    contiguous.tokens = T - 1;
+    EXPECT(KVF_KERNEL_ERR_RANGE,
+           kvf_cpu_attention_contiguous(&contiguous, &params, &queries, &work));
+    for (i = 0; i < sizeof out; i++)
+        CHECK(((unsigned char *)out)[i] == 0x55 && ((unsigned char *)again)[i] == 0x55);
+
+    /* struct_size: zero, short, long with zeros, long with something. */
+    queries.out = &out[0][0][0];
+    params.struct_size = 0;
+    ATTENTION(KVF_KERNEL_ERR_STRUCT_SIZE);
+    params.struct_size = (uint32_t)offsetof(kvf_kernel_attention, scale);
+    params.scale = 77.0f; /* not there for the library */
+    ATTENTION(0);
+    params.scale = 0.0f;
+    params.struct_size = sizeof params;
+    queries.out = &again[0][0][0];
+    memset(&future, 0, sizeof future);
+    future.work = work;
+    future.work.struct_size = sizeof future;
+    EXPECT(0, kvf_cpu_attention(pages, table, &params, &queries, &future.work));
+    CHECK(memcmp(out, again, sizeof out) == 0);
+    future.later_field = 1;
+    EXPECT(KVF_KERNEL_ERR_STRUCT_SIZE,
+           kvf_cpu_attention(pages, table, &params, &queries, &future.work));
+    free(work.scratch);
+}
+
+static void test_convert(void)
+{
+    const float src[4] = {1.0f, -2.5f, 65504.0f, 1e-8f};
+    float back[4];
+    uint16_t half[4];
+    EXPECT(0, kvf_cpu_from_f32(KVF_KERNEL_DTYPE_F16, src, half, 4));
+    CHECK(half[0] == 0x3c00 && half[1] == 0xc100 && half[2] == 0x7bff && half[3] == 0);
+    EXPECT(0, kvf_cpu_to_f32(KVF_KERNEL_DTYPE_F16, half, back, 4));
+    CHECK(back[1] == -2.5f);
+    EXPECT(0, kvf_cpu_from_f32(KVF_KERNEL_DTYPE_BF16, src, half, 4));
+    CHECK(half[0] == 0x3f80);
+    EXPECT(KVF_KERNEL_ERR_DTYPE, kvf_cpu_from_f32(0, src, half, 4));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_to_f32(1, NULL, back, 4));
+}
+
+int main(void)
+{
+    kvf_kernel_pages pages = make_pages();
+    kvf_kernel_table table = make_table();
+    fill();
+    CHECK(kvf_kernels_abi() == KVF_KERNEL_ABI);
+    CHECK(strcmp(kvf_kernel_status_name(KVF_KERNEL_ERR_SLOT), "KVF_KERNEL_ERR_SLOT") == 0);
+    CHECK(kvf_kernel_status_name(-5) != NULL);
+    test_append_gather_scatter(&pages, &table);
+    test_copy(&pages);
+    test_attention(&pages, &table);
+    test_convert();
+    printf(failures == 0 ? "ok\n" : "%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,112 @@
+//! Long guided runs over a grid of configurations, every machine in lock step with the model.
+//!
+//! `kvf-soak [--ops N] [--seed S] [--only NAME]`; N ops per configuration (20000 by default). A failure
+//! is printed as a short case; exit status 1.
+
+use std::process::ExitCode;
+
+use kvfolio_tests::op::Op;
+use kvfolio_tests::rng::Rng;
+use kvfolio_tests::runner::Harness;
+use kvfolio_tests::spec::{GroupKind, GroupSpec, Policy, PoolSpec, Spec};
+use kvfolio_tests::stream::{self, Failure};
+use kvfolio_tests::{drivers, guided, shrink, text};
+
+/// Ops after which a run starts afresh: bounds the length of what a failure has to be shrunk from.
+const STRETCH: usize = 4_000;
+
+fn main() -> ExitCode {
+    let (mut ops, mut seed, mut only) = (20_000usize, 1u64, String::new());
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let value = args.next().unwrap_or_default();
+        match arg.as_str() {
+            "--ops" => ops = value.parse().unwrap_or(ops),
+            "--seed" => seed = value.parse().unwrap_or(seed),
+            "--only" => only = value,
+            _ => {
+                eprintln!("kvf-soak [--ops N] [--seed S] [--only NAME]");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let mut failed = 0;
+    for (name, spec) in grid().into_iter().filter(|(name, _)| name.contains(&only)) {
+        match soak(&spec, ops, seed) {
+            Ok(digest) => println!("pass {name:<28} {ops} ops {digest:016x}"),
+            Err((program, failure)) => {
+                failed += 1;
+                println!("FAIL {name:<28} {}", failure.message);
+                println!("{}", shortened(&spec, &program));
+            }
+        }
+    }
+    println!("{failed} failed");
+    ExitCode::from(u8::from(failed > 0))
+}
+
+/// P x groups x pages, and once as many groups as a model with one table per layer and head has.
+fn grid() -> Vec<(String, Spec)> {
+    let mut grid = Vec::new();
+    for page_tokens in [1, 4, 16] {
+        for groups in 1..=3 {
+            for pages in [8, 64, 512, 4096] {
+                let mut spec = Spec { pools: Vec::new(), ..Spec::default() };
+                for group in 0..groups {
+                    spec.pools.push(PoolSpec { pages, policy: Policy::Lru });
+                    spec.groups.push(group_of(group, page_tokens));
+                }
+                spec.deferred = pages == 64;
+                grid.push((format!("P{page_tokens} groups{groups} N{pages}"), spec));
+            }
+        }
+    }
+    let mut wide = Spec { pools: vec![PoolSpec { pages: 2048, policy: Policy::Lru }], ..Spec::default() };
+    wide.groups = (0..90).map(|group| GroupSpec { pool: 0, ..group_of(group % 2, 4) }).collect();
+    grid.push(("P4 groups90 N2048".into(), wide));
+    grid
+}
+
+fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
+    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false };
+    match group {
+        0 => full,
+        1 => GroupSpec { kind: GroupKind::Window { window: 2 * page_tokens + 3, sinks: page_tokens / 2 + 1 }, ..full },
+        _ => GroupSpec { page_tokens: page_tokens * 2, ..full },
+    }
+}
+
+fn soak(spec: &Spec, ops: usize, seed: u64) -> Result<u64, (Vec<Op>, Failure)> {
+    let largest = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
+    let wide = spec.groups.len() > 8;
+    let mut digest = 0;
+    let mut rng = Rng::new(seed);
+    for _ in 0..ops.div_ceil(STRETCH) {
+        let mut program = Vec::new();
+        let fail = |program: &[Op], message: String| (program.to_vec(), Failure { op: program.len(), message });
+        let machines = drivers::all(spec).map_err(|message| fail(&[], message))?;
+        let mut harness = Harness::new(spec, machines).map_err(|message| fail(&[], message))?;
+        harness.thorough_every = if largest >= 512 || wide { 64 } else { 1 };
+        for _ in 0..STRETCH.min(ops) {
+            let op = guided::op(&mut rng, spec, harness.oracle());
+            program.push(op.clone());
+            let step = core::panic::AssertUnwindSafe(|| harness.apply(&op));
+            match std::panic::catch_unwind(step) {
+                Ok(Ok(_)) => {}
+                Ok(Err(message)) => return Err(fail(&program, message)),
+                Err(_) => return Err(fail(&program, "panic".into())),
+            }
+        }
+        harness.finish().map_err(|message| fail(&program, message))?;
+        digest = harness.digest();
+    }
+    Ok(digest)
+}
+
+fn shortened(spec: &Spec, program: &[Op]) -> String {
+    std::panic::set_hook(Box::new(|_| {}));
+    let fails = |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).is_err();
+    let (spec, ops) = shrink::program(spec, program, &fails);
+    let message = stream::run_caught(&spec, &ops, &drivers::all, 1).err().map(|failure| failure.message);
+    format!("{}\n{}", message.unwrap_or_default(), text::print_program("found", &spec, &ops))
+}

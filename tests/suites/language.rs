@@ -1,0 +1,50 @@
+//! Text and bytes say the same.
+
+use kvfolio_tests::rng::Rng;
+use kvfolio_tests::{bytes, text};
+
+#[test]
+fn every_byte_string_is_a_program_and_has_a_text_form() {
+    for seed in 0..2_000 {
+        let mut rng = Rng::new(seed);
+        let len = rng.below(400) as usize;
+        let (spec, ops) = bytes::decode(&rng.bytes(len));
+        assert!(spec.is_valid(), "seed {seed}: {spec:?}");
+        let source = text::print_program("random", &spec, &ops);
+        let cases = text::parse(&source).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{source}"));
+        let [case] = cases.as_slice() else { panic!("seed {seed}: one case") };
+        assert_eq!(case.spec, spec, "seed {seed}\n{source}");
+        let back: Vec<_> = case.steps.iter().filter_map(|step| step.op.clone()).collect();
+        assert_eq!(back, ops, "seed {seed}\n{source}");
+    }
+}
+
+#[test]
+fn bytes_survive_a_round_trip() {
+    for seed in 0..2_000 {
+        let mut rng = Rng::new(seed);
+        let len = rng.below(400) as usize;
+        let (spec, ops) = bytes::decode(&rng.bytes(len));
+        // Varints may carry more than the byte form can write back (more than 255 runs, say).
+        if let Some(wire) = bytes::encode(&spec, &ops) {
+            assert_eq!(bytes::decode(&wire), (spec, ops), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_string_and_one_byte_are_programs() {
+    for wire in [&[][..], &[0], &[255], &[1]] {
+        let (spec, ops) = bytes::decode(wire);
+        assert!(spec.is_valid());
+        assert!(ops.is_empty());
+    }
+}
+
+#[test]
+fn a_bad_line_is_named() {
+    for (source, line) in [("OPEN A", 1), ("CASE x\nP4 N4\nJUMP A", 3), ("CASE x\nP4 N4\nREPEAT 2\nOPEN A", 3)] {
+        let error = text::parse(source).expect_err("refused");
+        assert_eq!(error.line, line, "{source}: {error}");
+    }
+}

@@ -1,0 +1,334 @@
+//! Ops on the wire.
+
+use super::wire::{Reader, Wire, Writer};
+use crate::op::{Accept, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::spec::Spec;
+use crate::text::runs;
+
+/// Kinds by opcode. The first byte of an op selects from here by its remainder; frequent kinds have
+/// several places and are written with their first.
+const KINDS: &[Kind] = {
+    use Kind::*;
+    &[
+        Open, OpenTicket, Fork, Truncate, Close, Begin, Add, Finish, Cancel, Commit, Abort, Reserve, Append, Verify,
+        Publish, Lookup, Match, Drop, Evict, Clear, IoBegin, IoEnd, Advance, Lease, SetClass, SetQuota, Drain, Check,
+        // Weights.
+        Open, Open, OpenTicket, OpenTicket, Fork, Truncate, Close, Close, Close, Begin, Add, Add, Add, Finish, Finish,
+        Commit, Commit, Reserve, Append, Append, Append, Append, Append, Append, Append, Verify, Match, Match, Match,
+        Match, Match, Drop, Evict, Publish,
+    ]
+};
+
+/// Most tokens in one list.
+const MAX_TOKENS: usize = 1 << 16;
+/// Most tokens in one run.
+const MAX_RUN: u32 = 1 << 12;
+/// Largest count or position.
+const MAX_POS: u32 = 1 << 16;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Open,
+    OpenTicket,
+    Fork,
+    Truncate,
+    Close,
+    Begin,
+    Add,
+    Finish,
+    Cancel,
+    Commit,
+    Abort,
+    Reserve,
+    Append,
+    Verify,
+    Publish,
+    Lookup,
+    Match,
+    Drop,
+    Evict,
+    Clear,
+    IoBegin,
+    IoEnd,
+    Advance,
+    Lease,
+    SetClass,
+    SetQuota,
+    Drain,
+    Check,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, spec: &Spec) -> Op {
+    let code = usize::from(reader.byte()) % KINDS.len();
+    let mut op = blank(KINDS.get(code).copied().unwrap_or(Kind::Check));
+    visit(reader, &mut op, spec);
+    op
+}
+
+pub(super) fn write(writer: &mut Writer, op: &Op, spec: &Spec) {
+    let kind = kind(op);
+    let code = KINDS.iter().position(|k| *k == kind).unwrap_or(0);
+    writer.byte(code as u8);
+    visit(writer, &mut op.clone(), spec);
+}
+
+const fn kind(op: &Op) -> Kind {
+    match op {
+        Op::Open { .. } => Kind::Open,
+        Op::OpenTicket { .. } => Kind::OpenTicket,
+        Op::Fork { .. } => Kind::Fork,
+        Op::Truncate { .. } => Kind::Truncate,
+        Op::Close { .. } => Kind::Close,
+        Op::PlanBegin { .. } => Kind::Begin,
+        Op::PlanAdd { .. } => Kind::Add,
+        Op::PlanFinish => Kind::Finish,
+        Op::PlanCancel => Kind::Cancel,
+        Op::PlanCommit { .. } => Kind::Commit,
+        Op::PlanAbort => Kind::Abort,
+        Op::Reserve { .. } => Kind::Reserve,
+        Op::Append { .. } => Kind::Append,
+        Op::Verify { .. } => Kind::Verify,
+        Op::Publish { .. } => Kind::Publish,
+        Op::Lookup { .. } => Kind::Lookup,
+        Op::Match { .. } => Kind::Match,
+        Op::Drop { .. } => Kind::Drop,
+        Op::Evict { .. } => Kind::Evict,
+        Op::Clear { .. } => Kind::Clear,
+        Op::IoBegin { .. } => Kind::IoBegin,
+        Op::IoEnd { .. } => Kind::IoEnd,
+        Op::Advance { .. } => Kind::Advance,
+        Op::Lease { .. } => Kind::Lease,
+        Op::SetClass { .. } => Kind::SetClass,
+        Op::SetQuota { .. } => Kind::SetQuota,
+        Op::Drain => Kind::Drain,
+        Op::Check => Kind::Check,
+    }
+}
+
+fn blank(kind: Kind) -> Op {
+    let seq = Seq(0);
+    let ticket = Ticket(0);
+    let transfer = Transfer(0);
+    let owner = Owner::Seq(seq);
+    let tick = Time::After(0);
+    match kind {
+        Kind::Open => Op::Open { seq, ns: 0 },
+        Kind::OpenTicket => Op::OpenTicket { seq, ticket },
+        Kind::Fork => Op::Fork { source: seq, children: Vec::new(), at: Pos::Back(0) },
+        Kind::Truncate => Op::Truncate { seq, len: Pos::Back(0) },
+        Kind::Close => Op::Close { seq, discard: false },
+        Kind::Begin => Op::PlanBegin { tick },
+        Kind::Add => Op::PlanAdd { seq, count: 0, tokens: None },
+        Kind::Finish => Op::PlanFinish,
+        Kind::Cancel => Op::PlanCancel,
+        Kind::Commit => Op::PlanCommit { accepts: Vec::new() },
+        Kind::Abort => Op::PlanAbort,
+        Kind::Reserve => Op::Reserve { seq, count: 0, tokens: None },
+        Kind::Append => Op::Append { seq, tokens: Vec::new() },
+        Kind::Verify => Op::Verify { seq, upto: Pos::Back(0) },
+        Kind::Publish => Op::Publish { budget: 0 },
+        Kind::Lookup => Op::Lookup { ns: 0, tokens: Vec::new(), limit: 0 },
+        Kind::Match => Op::Match { ticket, ns: 0, tokens: Vec::new(), limit: 0, until: None },
+        Kind::Drop => Op::Drop { ticket },
+        Kind::Evict => Op::Evict { pool: 0, count: 0 },
+        Kind::Clear => Op::Clear { ns: None },
+        Kind::IoBegin => Op::IoBegin { transfer, owner, begin: 0, end: 0, load: false },
+        Kind::IoEnd => Op::IoEnd { transfer, ok: true },
+        Kind::Advance => Op::Advance { tick },
+        Kind::Lease => Op::Lease { owner, upto: 0, until: tick },
+        Kind::SetClass => Op::SetClass { seq, class: 0 },
+        Kind::SetQuota => Op::SetQuota { ns: 0, pool: 0, pages: 0 },
+        Kind::Drain => Op::Drain,
+        Kind::Check => Op::Check,
+    }
+}
+
+fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
+    let spaces = spec.namespaces.len() as u8;
+    let pools = spec.pools.len() as u8;
+    match op {
+        Op::Open { seq, ns } => {
+            wire.u8(&mut seq.0, 8);
+            wire.u16(ns, spaces);
+        }
+        Op::OpenTicket { seq, ticket } => {
+            wire.u8(&mut seq.0, 8);
+            wire.u8(&mut ticket.0, 4);
+        }
+        Op::Fork { source, children, at } => {
+            wire.u8(&mut source.0, 8);
+            wire.list(children, 3, 63, 1, Seq(0));
+            children.iter_mut().for_each(|child| wire.u8(&mut child.0, 8));
+            pos(wire, at);
+        }
+        Op::Truncate { seq, len } => {
+            wire.u8(&mut seq.0, 8);
+            pos(wire, len);
+        }
+        Op::Close { seq, discard } => {
+            wire.u8(&mut seq.0, 8);
+            wire.flag(discard, 2);
+        }
+        Op::PlanBegin { tick } | Op::Advance { tick } => time(wire, tick),
+        Op::PlanAdd { seq, count, tokens } | Op::Reserve { seq, count, tokens } => room(wire, seq, count, tokens),
+        Op::PlanFinish | Op::PlanCancel | Op::PlanAbort | Op::Drain | Op::Check => {}
+        Op::PlanCommit { accepts } => {
+            wire.list(accepts, 3, 63, 0, Accept { accepted: None, verified: None });
+            for accept in accepts {
+                option(wire, &mut accept.accepted, 6);
+                option(wire, &mut accept.verified, 3);
+            }
+        }
+        Op::Append { seq, tokens } => {
+            wire.u8(&mut seq.0, 8);
+            list(wire, tokens);
+        }
+        Op::Verify { seq, upto } => {
+            wire.u8(&mut seq.0, 8);
+            pos(wire, upto);
+        }
+        Op::Publish { budget } => wire.u32(budget, 8, MAX_POS),
+        Op::Lookup { ns, tokens, limit } => {
+            wire.u16(ns, spaces);
+            query(wire, tokens, limit);
+        }
+        Op::Match { ticket, ns, tokens, limit, until } => {
+            wire.u8(&mut ticket.0, 4);
+            wire.u16(ns, spaces);
+            query(wire, tokens, limit);
+            let mut some = until.is_some();
+            wire.flag(&mut some, 1);
+            *until = some.then(|| until.unwrap_or(Time::After(0)));
+            if let Some(until) = until {
+                time(wire, until);
+            }
+        }
+        Op::Drop { ticket } => wire.u8(&mut ticket.0, 4),
+        Op::Evict { pool, count } => {
+            wire.u16(pool, pools);
+            wire.u32(count, 6, MAX_POS);
+        }
+        Op::Clear { ns } => {
+            let mut code = ns.map_or(0, |ns| ns + 1);
+            wire.u16(&mut code, spaces + 1);
+            *ns = code.checked_sub(1);
+        }
+        Op::IoBegin { transfer, owner, begin, end, load } => {
+            wire.u8(&mut transfer.0, 3);
+            own(wire, owner);
+            wire.u32(begin, 8, MAX_POS);
+            let mut len = end.wrapping_sub(*begin);
+            wire.u32(&mut len, 24, MAX_POS);
+            *end = begin.wrapping_add(len);
+            wire.flag(load, 2);
+        }
+        Op::IoEnd { transfer, ok } => {
+            wire.u8(&mut transfer.0, 3);
+            let mut fail = !*ok;
+            wire.flag(&mut fail, 2);
+            *ok = !fail;
+        }
+        Op::Lease { owner, upto, until } => {
+            own(wire, owner);
+            wire.u32(upto, 24, MAX_POS);
+            time(wire, until);
+        }
+        Op::SetClass { seq, class } => {
+            wire.u8(&mut seq.0, 8);
+            wire.u8(class, 4);
+        }
+        Op::SetQuota { ns, pool, pages } => {
+            wire.u16(ns, spaces);
+            wire.u16(pool, pools);
+            wire.u32(pages, 12, MAX_POS);
+        }
+    }
+}
+
+fn room(wire: &mut impl Wire, seq: &mut Seq, count: &mut u32, tokens: &mut Option<Vec<u32>>) {
+    wire.u8(&mut seq.0, 8);
+    // 0 and 1: as many tokens as are given. 2: without tokens. 3: count apart from the list.
+    let code = match tokens {
+        Some(list) if list.len() as u32 == *count => 0,
+        Some(_) => 3,
+        None => 2,
+    };
+    let code = wire.num(code, 3, 3);
+    if code >= 2 {
+        wire.u32(count, 20, MAX_POS);
+    }
+    if code == 2 {
+        *tokens = None;
+        return;
+    }
+    let mut tokens_now = tokens.take().unwrap_or_default();
+    list(wire, &mut tokens_now);
+    if code != 3 {
+        *count = tokens_now.len() as u32;
+    }
+    *tokens = Some(tokens_now);
+}
+
+fn query(wire: &mut impl Wire, tokens: &mut Vec<u32>, limit: &mut u32) {
+    list(wire, tokens);
+    // 0: the length less one. 1: the length. 2 and up: a number.
+    let len = tokens.len() as u32;
+    let code = match *limit {
+        limit if limit == len.saturating_sub(1) => 0,
+        limit if limit == len => 1,
+        limit => u64::from(limit) + 2,
+    };
+    *limit = match wire.num(code, 2, u64::from(MAX_POS) + 2) {
+        0 => len.saturating_sub(1),
+        1 => len,
+        code => (code - 2) as u32,
+    };
+}
+
+fn list(wire: &mut impl Wire, tokens: &mut Vec<u32>) {
+    let mut parts = runs(tokens);
+    wire.list(&mut parts, 4, 255, 0, (0, 0));
+    tokens.clear();
+    for (mut start, mut len) in parts {
+        wire.u32(&mut start, 4, u32::MAX - MAX_RUN);
+        wire.u32(&mut len, 18, MAX_RUN);
+        let len = (len as usize).min(MAX_TOKENS.saturating_sub(tokens.len())) as u32;
+        tokens.extend(start..start + len);
+    }
+}
+
+fn option(wire: &mut impl Wire, value: &mut Option<u32>, base: u8) {
+    let mut code = value.map_or(0, |value| value.saturating_add(1));
+    wire.u32(&mut code, base, MAX_POS);
+    *value = code.checked_sub(1);
+}
+
+fn pos(wire: &mut impl Wire, pos: &mut Pos) {
+    let (code, mut value) = match *pos {
+        Pos::At(at) => (0, at),
+        Pos::Back(back) => (1, back),
+    };
+    let code = wire.num(code, 4, 3);
+    wire.u32(&mut value, 20, MAX_POS);
+    *pos = if code == 0 { Pos::At(value) } else { Pos::Back(value) };
+}
+
+fn time(wire: &mut impl Wire, time: &mut Time) {
+    let (code, value) = match *time {
+        Time::After(ticks) => (0, ticks),
+        Time::At(tick) => (1, tick),
+    };
+    let code = wire.num(code, 1, 1);
+    let value = wire.num(value, 3, u64::MAX);
+    *time = if code == 0 { Time::After(value) } else { Time::At(value) };
+}
+
+fn own(wire: &mut impl Wire, owner: &mut Owner) {
+    let (code, mut label) = match *owner {
+        Owner::Seq(seq) => (0, seq.0),
+        Owner::Ticket(ticket) => (3, ticket.0),
+    };
+    let code = wire.num(code, 4, 3);
+    wire.u8(&mut label, if code < 3 { 8 } else { 4 });
+    *owner = if code < 3 { Owner::Seq(Seq(label)) } else { Owner::Ticket(Ticket(label)) };
+}

@@ -1,0 +1,276 @@
+//! Random programs that mostly do what the state allows.
+//!
+//! Noise through the byte form mostly collects refusals. A guide looks at the model and picks labels
+//! that are live, plans that are open and tokens that other sequences have used: at absolute position
+//! p, document d has token 100 d + p mod 7, so sequences collide, part and meet again. The ops that it
+//! made are plain data and replay without it.
+
+use crate::bytes;
+use crate::machine::Oracle;
+use crate::op::{Accept, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::rng::Rng;
+use crate::spec::{GroupKind, GroupSpec, IndexKind, NamespaceSpec, Policy, PoolSpec, Spec};
+
+/// Labels of sequences in use.
+const SEQS: u8 = 12;
+/// Labels of tickets in use.
+const TICKETS: u8 = 6;
+/// Labels of transfers in use.
+const TRANSFERS: u8 = 4;
+
+/// A random small configuration.
+pub fn spec(rng: &mut Rng) -> Spec {
+    let pools = 1 + rng.below(2) as u16;
+    let groups = 1 + rng.below(3);
+    let mut spec = Spec { pools: Vec::new(), ..Spec::default() };
+    for _ in 0..pools {
+        let pages = if rng.below(3) == 0 { 4 + rng.below(12) } else { 16 + rng.below(90) } as u32;
+        spec.pools.push(PoolSpec { pages, policy: Policy::Lru });
+    }
+    let shift = rng.below(4);
+    for group in 0..groups {
+        let page_tokens = 1 << if rng.below(3) == 0 { rng.below(5) } else { shift };
+        let window = 1 + rng.below(3 * u64::from(page_tokens) + 4) as u32;
+        let sinks = if rng.below(2) == 0 { 0 } else { rng.below(u64::from(page_tokens) + 3) as u32 };
+        let full = group == 0 || rng.below(3) == 0;
+        let kind = if full { GroupKind::Full } else { GroupKind::Window { window, sinks } };
+        let pool = rng.below(u64::from(pools)) as u16;
+        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact: !full && rng.below(2) == 0 });
+    }
+    if rng.below(4) == 0 {
+        spec.groups.rotate_left(1);
+    }
+    spec.index = match rng.below(8) {
+        0 => IndexKind::None,
+        1..=3 => IndexKind::Flat,
+        _ => IndexKind::Tree,
+    };
+    spec.deferred = rng.below(4) == 0;
+    if rng.below(2) == 0 {
+        spec.namespaces.push(NamespaceSpec { adapter: 1, ..NamespaceSpec::default() });
+    }
+    spec
+}
+
+/// The next op for a state.
+pub fn op(rng: &mut Rng, spec: &Spec, state: &dyn Oracle) -> Op {
+    let guide = Guide { spec, state };
+    if rng.below(24) == 0 {
+        let noise = rng.bytes(48);
+        if let Some(op) = bytes::decode_ops(&noise, spec).into_iter().find(is_mild) {
+            return op;
+        }
+    }
+    match state.plan_is_finished() {
+        Some(false) => match rng.below(100) {
+            0..40 => guide.add(rng),
+            40..56 => Op::PlanFinish,
+            56..62 => Op::PlanCancel,
+            _ => guide.any(rng),
+        },
+        Some(true) => match rng.below(100) {
+            0..55 => guide.commit(rng),
+            55..68 => Op::PlanAbort,
+            _ => guide.any(rng),
+        },
+        None => match rng.below(100) {
+            0..14 => guide.reserve(rng),
+            14..24 => Op::PlanBegin { tick: Time::After(rng.below(2)) },
+            24..48 => guide.append(rng),
+            _ => guide.any(rng),
+        },
+    }
+}
+
+fn is_mild(op: &Op) -> bool {
+    match op {
+        Op::Match { until: Some(_), .. } => false,
+        Op::Append { tokens, .. } | Op::Match { tokens, .. } | Op::Lookup { tokens, .. } => tokens.len() <= 64,
+        Op::PlanAdd { count, .. } | Op::Reserve { count, .. } => *count <= 64,
+        Op::Clear { .. } => false,
+        Op::PlanBegin { tick: Time::At(_) } | Op::Advance { tick: Time::At(_) } => false,
+        _ => true,
+    }
+}
+
+struct Guide<'s> {
+    spec: &'s Spec,
+    state: &'s dyn Oracle,
+}
+
+impl Guide<'_> {
+    fn any(&self, rng: &mut Rng) -> Op {
+        match rng.below(100) {
+            0..14 => self.open(rng),
+            14..34 => self.find(rng),
+            34..48 => self.open_ticket(rng),
+            48..52 => Op::Drop { ticket: self.ticket(rng, true) },
+            52..62 => Op::Close { seq: self.live(rng), discard: rng.below(4) == 0 },
+            62..69 => self.fork(rng),
+            69..77 => Op::Truncate { seq: self.live(rng), len: Self::pos(rng, self.step()) },
+            77..81 => Op::Evict { pool: self.pool(rng), count: rng.below(4) as u32 },
+            81..85 => Op::Verify { seq: self.live(rng), upto: Pos::Back(rng.below(3) as u32) },
+            85..88 => Op::Publish { budget: rng.below(5) as u32 },
+            88..91 => self.io(rng),
+            91..94 => Op::IoEnd { transfer: Transfer(rng.below(u64::from(TRANSFERS)) as u8), ok: rng.below(4) != 0 },
+            94..96 => Op::Drain,
+            96 => self.lookup(rng),
+            97 => Op::Advance { tick: Time::After(rng.below(2)) },
+            98 if rng.below(3) == 0 => Op::Clear { ns: (rng.below(2) == 0).then(|| self.ns(rng)) },
+            _ => Op::Check,
+        }
+    }
+
+    fn step(&self) -> u64 {
+        self.spec.groups.iter().map(|g| u64::from(g.page_tokens)).min().unwrap_or(1)
+    }
+
+    fn ns(&self, rng: &mut Rng) -> u16 {
+        if rng.below(5) == 0 { rng.below(self.spec.namespaces.len() as u64) as u16 } else { 0 }
+    }
+
+    fn pool(&self, rng: &mut Rng) -> u16 {
+        rng.below(self.spec.pools.len() as u64) as u16
+    }
+
+    fn live(&self, rng: &mut Rng) -> Seq {
+        let live = self.state.live();
+        match live.get(rng.below(live.len() as u64) as usize) {
+            Some(&seq) if rng.below(40) != 0 => seq,
+            _ => Seq(rng.below(u64::from(SEQS)) as u8),
+        }
+    }
+
+    fn unused(&self, rng: &mut Rng) -> Seq {
+        let first = rng.below(u64::from(SEQS)) as u8;
+        let labels = (0..SEQS).map(|i| Seq((first + i) % SEQS));
+        labels.clone().find(|seq| !self.state.is_live(Owner::Seq(*seq))).unwrap_or(Seq(first))
+    }
+
+    fn ticket(&self, rng: &mut Rng, live: bool) -> Ticket {
+        let first = rng.below(u64::from(TICKETS)) as u8;
+        let mut labels = (0..TICKETS).map(|i| Ticket((first + i) % TICKETS));
+        labels.find(|t| self.state.is_live(Owner::Ticket(*t)) == live).unwrap_or(Ticket(first))
+    }
+
+    fn pos(rng: &mut Rng, step: u64) -> Pos {
+        match rng.below(4) {
+            0 => Pos::At((rng.below(4) * step) as u32),
+            1 => Pos::Back(rng.below(3) as u32),
+            _ => Pos::Back(rng.below(3 * step + 2) as u32),
+        }
+    }
+
+    /// Tokens of a document at absolute positions, sometimes parting in between.
+    fn text(rng: &mut Rng, begin: u32, count: u32) -> Vec<u32> {
+        let pick = |rng: &mut Rng| if rng.below(3) == 0 { rng.below(3) as u32 } else { 0 };
+        let mut document = pick(rng);
+        let parts = if rng.below(3) == 0 { 12 } else { 400 };
+        (begin..begin + count)
+            .map(|position| {
+                if rng.below(parts) == 0 {
+                    document = pick(rng);
+                }
+                100 * document + position % 7
+            })
+            .collect()
+    }
+
+    fn count(&self, rng: &mut Rng) -> u32 {
+        match rng.below(8) {
+            0 | 1 => 1 + rng.below(2) as u32,
+            2 => {
+                let pages = self.spec.pools.iter().map(|pool| pool.pages).min().unwrap_or(1);
+                1 + rng.below(u64::from(pages) * self.step() / 8 + 1).min(600) as u32
+            }
+            3 => (self.step() * (1 + rng.below(2))) as u32,
+            _ => 1 + rng.below(3 * u64::from(self.spec.hit_step()) + 2) as u32,
+        }
+    }
+
+    fn room(&self, rng: &mut Rng) -> (Seq, u32, Option<Vec<u32>>) {
+        let seq = self.live(rng);
+        let count = self.count(rng);
+        let begin = self.state.len(seq).unwrap_or(0);
+        let tokens = Self::text(rng, begin, count);
+        (seq, count, if rng.below(10) == 0 { None } else { Some(tokens) })
+    }
+
+    fn add(&self, rng: &mut Rng) -> Op {
+        let (seq, count, tokens) = self.room(rng);
+        Op::PlanAdd { seq, count, tokens }
+    }
+
+    fn reserve(&self, rng: &mut Rng) -> Op {
+        let (seq, count, tokens) = self.room(rng);
+        Op::Reserve { seq, count, tokens }
+    }
+
+    fn append(&self, rng: &mut Rng) -> Op {
+        let (seq, _, tokens) = self.room(rng);
+        Op::Append { seq, tokens: tokens.unwrap_or_default() }
+    }
+
+    fn commit(&self, rng: &mut Rng) -> Op {
+        let accepts = self.state.plan().into_iter().map(|(_, count, _)| {
+            let accepted = match rng.below(4) {
+                0 => rng.below(u64::from(count) + 1) as u32,
+                _ => count,
+            };
+            let verified = (rng.below(4) == 0).then(|| rng.below(u64::from(accepted) + 1) as u32);
+            Accept { accepted: Some(accepted), verified }
+        });
+        Op::PlanCommit { accepts: accepts.collect() }
+    }
+
+    fn open(&self, rng: &mut Rng) -> Op {
+        Op::Open { seq: self.unused(rng), ns: self.ns(rng) }
+    }
+
+    fn query(&self, rng: &mut Rng) -> (u16, Vec<u32>, u32) {
+        let count = rng.below(8 * u64::from(self.spec.hit_step()) + 2) as u32;
+        let tokens = Self::text(rng, 0, count);
+        let limit = if rng.below(3) == 0 { count } else { count.saturating_sub(1) };
+        (self.ns(rng), tokens, limit)
+    }
+
+    fn find(&self, rng: &mut Rng) -> Op {
+        let (ns, tokens, limit) = self.query(rng);
+        Op::Match { ticket: self.ticket(rng, false), ns, tokens, limit, until: None }
+    }
+
+    fn lookup(&self, rng: &mut Rng) -> Op {
+        let (ns, tokens, limit) = self.query(rng);
+        Op::Lookup { ns, tokens, limit }
+    }
+
+    fn open_ticket(&self, rng: &mut Rng) -> Op {
+        Op::OpenTicket { seq: self.unused(rng), ticket: self.ticket(rng, true) }
+    }
+
+    fn fork(&self, rng: &mut Rng) -> Op {
+        let source = self.live(rng);
+        let first = self.unused(rng);
+        let mut children = vec![first];
+        let second = Seq((first.0 + 1) % SEQS);
+        if rng.below(3) == 0 && !self.state.is_live(Owner::Seq(second)) {
+            children.push(second);
+        }
+        let at = if rng.below(2) == 0 { Pos::Back(0) } else { Self::pos(rng, self.step()) };
+        Op::Fork { source, children, at }
+    }
+
+    fn io(&self, rng: &mut Rng) -> Op {
+        let transfer = Transfer(rng.below(u64::from(TRANSFERS)) as u8);
+        let seq = self.live(rng);
+        let len = self.state.len(seq).unwrap_or(0);
+        let ticket = self.ticket(rng, true);
+        let (owner, len) = match self.state.ticket(ticket) {
+            Some((_, tokens)) if rng.below(3) == 0 => (Owner::Ticket(ticket), tokens.len() as u32),
+            _ => (Owner::Seq(seq), len),
+        };
+        let begin = rng.below(u64::from(len)) as u32;
+        let end = begin + 1 + rng.below(u64::from(len - begin.min(len))) as u32;
+        Op::IoBegin { transfer, owner, begin, end, load: rng.below(2) == 0 }
+    }
+}

@@ -1,0 +1,92 @@
+//! The invariants of the semantics, checked on the model itself.
+
+use super::Model;
+use super::index::Key;
+use super::pages::Page;
+use crate::spec::NULL;
+
+impl Model {
+    pub(super) fn self_check(&self) -> Result<(), String> {
+        self.check_states()?;
+        self.check_cursors()?;
+        self.check_index()?;
+        self.check_order()
+    }
+
+    fn check_states(&self) -> Result<(), String> {
+        let kept = self.kept(&self.references());
+        for (pool, own) in self.state.pools.iter().enumerate() {
+            for id in 1..=own.pages {
+                let page: Page = (pool, id);
+                let free = own.free[id as usize];
+                let cached = own.order.contains(&id);
+                let indexed = self.state.index.homes.contains_key(&page);
+                let expected = match (kept.contains(&page), indexed) {
+                    (true, _) => (false, false),
+                    (false, true) => (false, true),
+                    (false, false) => (true, false),
+                };
+                if (free, cached) != expected {
+                    return Err(format!("1.1: page {id} of pool {pool}: free {free}, cached {cached}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cursors(&self) -> Result<(), String> {
+        for (seq, sequence) in &self.state.sequences {
+            if sequence.published > sequence.verified || sequence.verified > sequence.len() {
+                return Err(format!("2.1: cursors of {seq:?}"));
+            }
+            for (group, table) in sequence.tables.iter().enumerate() {
+                if table.len() as u32 != sequence.len().div_ceil(self.page_tokens(group)) {
+                    return Err(format!("6.1: table length of {seq:?} in group {group}"));
+                }
+                for index in self.resume_pages(group, sequence.len()) {
+                    if table[index as usize] == NULL {
+                        return Err(format!("5.7: page {index} of {seq:?} in group {group} is missing"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_index(&self) -> Result<(), String> {
+        let Some(anchor) = self.spec.anchor() else {
+            return Ok(());
+        };
+        let step = self.page_tokens(anchor) as usize;
+        for (key, node) in &self.state.index.nodes {
+            let Some(stored) = node.get(&(anchor, 0)) else {
+                return Err("3.1: a node without the anchor's page".into());
+            };
+            let parent = Key { ns: key.ns, tokens: key.tokens[..key.tokens.len() - step].to_vec() };
+            if parent.tokens.is_empty() {
+                continue;
+            }
+            let Some(above) = self.state.index.at(&parent, (anchor, 0)) else {
+                return Err("3.1: a node without its parent".into());
+            };
+            let used = |id: u32| self.state.pools[self.pool_of(anchor)].is_used(id);
+            if used(stored.id) && !used(above.id) {
+                return Err(format!("3.4: page {} is used, its parent {} is not", stored.id, above.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_order(&self) -> Result<(), String> {
+        for own in &self.state.pools {
+            if let Some(&head) = own.order.first() {
+                let pool = self.state.pools.iter().position(|other| core::ptr::eq(other, own)).unwrap_or(0);
+                let (key, place) = self.state.index.home(pool, head).ok_or("1.1: a listed page is not indexed")?;
+                if Some(place.0) == self.spec.anchor() && self.state.index.has_children(key) {
+                    return Err(format!("4.1: the head {head} is no leaf"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

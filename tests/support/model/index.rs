@@ -1,0 +1,204 @@
+//! The prefix index: a node is its namespace and its whole token prefix.
+
+use std::collections::BTreeMap;
+
+use super::Model;
+use super::pages::Page;
+use crate::machine::{Event, EventKind};
+use crate::rng::mix;
+use crate::spec::GroupKind;
+
+/// Namespace and tokens from the root.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
+    pub(super) ns: u16,
+    pub(super) tokens: Vec<u32>,
+}
+
+/// Group, event key and namespace of an indexed page.
+pub type IndexKey = (u16, u64, u16);
+
+/// A place at a node: a group, and which of its pages when it has several there.
+pub(super) type Place = (usize, u32);
+
+/// A page at a node and the birth of the sequence that published it.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Stored {
+    pub(super) id: u32,
+    pub(super) publisher: u64,
+}
+
+/// All nodes, and where each indexed page is.
+#[derive(Default, Hash)]
+pub(super) struct Index {
+    pub(super) nodes: BTreeMap<Key, BTreeMap<Place, Stored>>,
+    pub(super) homes: BTreeMap<Page, (Key, Place)>,
+}
+
+impl Index {
+    /// Where a page is indexed.
+    pub(super) fn home(&self, pool: usize, id: u32) -> Option<&(Key, Place)> {
+        self.homes.get(&(pool, id))
+    }
+
+    pub(super) fn at(&self, key: &Key, place: Place) -> Option<Stored> {
+        self.nodes.get(key)?.get(&place).copied()
+    }
+
+    /// Whether another node continues this prefix.
+    pub(super) fn has_children(&self, key: &Key) -> bool {
+        let mut after = self.nodes.range(key.clone()..).skip_while(|(other, _)| *other == key);
+        after.next().is_some_and(|(other, _)| other.ns == key.ns && other.tokens.starts_with(&key.tokens))
+    }
+}
+
+impl Key {
+    /// A name of the key for events.
+    fn name(&self) -> u64 {
+        let seed = mix(u64::from(self.ns) + 1);
+        self.tokens.iter().fold(seed, |hash, &token| mix(hash ^ mix(u64::from(token)))).max(1)
+    }
+
+    fn parent(&self, page_tokens: u32) -> u64 {
+        let len = self.tokens.len() - page_tokens as usize;
+        if len == 0 { 0 } else { Self { ns: self.ns, tokens: self.tokens[..len].to_vec() }.name() }
+    }
+}
+
+impl Model {
+    /// The anchor's page before an indexed page of the anchor.
+    pub(super) fn parent_page(&self, page: Page) -> Option<Page> {
+        let (key, place) = self.state.index.home(page.0, page.1)?;
+        let anchor = self.spec.anchor().filter(|&anchor| anchor == place.0)?;
+        let end = key.tokens.len() - self.page_tokens(anchor) as usize;
+        let parent = Key { ns: key.ns, tokens: key.tokens[..end].to_vec() };
+        self.state.index.at(&parent, (anchor, 0)).map(|stored| (self.pool_of(anchor), stored.id))
+    }
+
+    /// The node end and the place of page `index` of a group.
+    pub(super) fn locate(&self, group: usize, index: u32) -> (u32, Place) {
+        let anchor = self.spec.anchor().expect("only an index has places");
+        let (own, node) = (self.page_tokens(group), self.page_tokens(anchor));
+        if own >= node {
+            ((index + 1) * own, (group, 0))
+        } else {
+            let begin = index * own;
+            ((begin / node + 1) * node, (group, begin % node / own))
+        }
+    }
+
+    /// Pages of a group that a resume at `len` reads.
+    pub(super) fn resume_pages(&self, group: usize, len: u32) -> Vec<u32> {
+        let spec = self.spec.groups[group];
+        (0..len.div_ceil(spec.page_tokens)).filter(|&index| spec.needs_page(index, len)).collect()
+    }
+
+    /// The indexed page of a group below a prefix.
+    pub(super) fn indexed_page(&self, ns: u16, tokens: &[u32], group: usize, index: u32) -> Option<u32> {
+        let (end, place) = self.locate(group, index);
+        let key = Key { ns, tokens: tokens.get(..end as usize)?.to_vec() };
+        self.state.index.at(&key, place).map(|stored| stored.id)
+    }
+
+    /// Length of the longest hit: the longest multiple of every page size at which each group resumes.
+    pub(super) fn hit_len(&self, ns: u16, tokens: &[u32], limit: u32) -> u32 {
+        let Some(anchor) = self.spec.anchor() else {
+            return 0;
+        };
+        let most = limit.min(tokens.len() as u32);
+        let step = self.page_tokens(anchor);
+        let path = (0..most / step).take_while(|&i| self.indexed_page(ns, tokens, anchor, i).is_some()).count();
+        let mut hit = path as u32 * step;
+        while hit > 0 {
+            if hit.is_multiple_of(self.spec.hit_step()) && self.can_resume(ns, tokens, hit) {
+                return hit;
+            }
+            hit -= step;
+        }
+        0
+    }
+
+    fn can_resume(&self, ns: u16, tokens: &[u32], len: u32) -> bool {
+        (0..self.spec.groups.len()).all(|group| {
+            let pages = match self.spec.groups[group].kind {
+                GroupKind::Full => (0..len / self.page_tokens(group)).collect(),
+                GroupKind::Window { .. } => self.resume_pages(group, len),
+            };
+            pages.into_iter().all(|index| self.indexed_page(ns, tokens, group, index).is_some())
+        })
+    }
+
+    /// How many pages of each group the index has under each event key.
+    pub fn indexed(&self) -> BTreeMap<IndexKey, u32> {
+        let mut indexed = BTreeMap::new();
+        for (key, (group, _)) in self.state.index.homes.values() {
+            *indexed.entry((*group as u16, key.name(), key.ns)).or_insert(0) += 1;
+        }
+        indexed
+    }
+
+    fn event(&self, kind: EventKind, key: &Key, group: usize, id: u32) -> Event {
+        let anchor = self.spec.anchor().expect("events come from an index");
+        Event {
+            kind,
+            group: group as u16,
+            page: id,
+            ns: Some(key.ns),
+            key: key.name(),
+            parent: key.parent(self.page_tokens(anchor)),
+        }
+    }
+
+    /// Hangs a page at an empty place and announces it.
+    pub(super) fn hang(&mut self, key: &Key, place: Place, id: u32, publisher: u64) {
+        let page = (self.pool_of(place.0), id);
+        let node = self.state.index.nodes.entry(key.clone()).or_default();
+        let old = node.insert(place, Stored { id, publisher });
+        assert!(old.is_none(), "a place is filled twice");
+        let old = self.state.index.homes.insert(page, (key.clone(), place));
+        assert!(old.is_none(), "a page is indexed twice");
+        let event = self.event(EventKind::Stored, key, place.0, id);
+        self.emit(event);
+    }
+
+    /// Takes one page out of the index and announces it. CACHED becomes FREE, USED becomes private.
+    /// Taking the anchor's page takes the other groups' pages of the node first.
+    pub(super) fn unindex(&mut self, (pool, id): Page) {
+        let Some((key, place)) = self.state.index.home(pool, id).cloned() else {
+            return;
+        };
+        if Some(place.0) == self.spec.anchor() {
+            assert!(!self.state.index.has_children(&key), "an inner node leaves the index");
+            let hung: Vec<(Place, Stored)> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, *s)).collect();
+            for (other, stored) in hung {
+                if other.0 != place.0 {
+                    self.unindex_one(&key, other, stored.id, true);
+                }
+            }
+            let parent = self.parent_page((pool, id));
+            self.unindex_one(&key, place, id, true);
+            self.state.index.nodes.remove(&key);
+            self.settle(parent.as_slice());
+        } else {
+            self.unindex_one(&key, place, id, true);
+        }
+    }
+
+    /// Empties one place.
+    pub(super) fn unindex_one(&mut self, key: &Key, place: Place, id: u32, announce: bool) {
+        let pool = self.pool_of(place.0);
+        self.state.index.homes.remove(&(pool, id));
+        if let Some(node) = self.state.index.nodes.get_mut(key) {
+            node.remove(&place);
+        }
+        if announce {
+            let event = self.event(EventKind::Removed, key, place.0, id);
+            self.emit(event);
+        }
+        let pool = &mut self.state.pools[pool];
+        if pool.order.contains(&id) {
+            pool.unlist(id);
+            pool.free.set(id as usize, true);
+        }
+    }
+}

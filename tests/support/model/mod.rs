@@ -1,0 +1,173 @@
+//! The reference model: slow, obvious, written from SEMANTICS.md alone.
+//!
+//! Nothing is counted that can be looked up: references are recounted by scanning tables, holds,
+//! tickets, transfers and the open plan; a node of the index is its whole token prefix; the eviction
+//! order is a list with the next victim in front. It predicts statuses, page ids, cursors, counters,
+//! hits, copies, slots and events exactly.
+
+mod check;
+mod evict;
+mod index;
+mod pages;
+mod plans;
+mod publish;
+mod sequences;
+mod step;
+mod tickets;
+mod transfers;
+mod view;
+
+use std::collections::BTreeMap;
+
+use crate::machine::Event;
+use crate::op::{Seq, Ticket, Transfer};
+use crate::spec::{Policy, Spec};
+use index::Index;
+pub use index::IndexKey;
+use pages::{Page, Pool};
+
+/// The model's whole state.
+pub struct Model {
+    spec: Spec,
+    state: State,
+    events: Vec<Event>,
+    lost: u64,
+}
+
+/// What the digest covers.
+#[derive(Hash)]
+struct State {
+    pools: Vec<Pool>,
+    index: Index,
+    sequences: BTreeMap<Seq, Sequence>,
+    tickets: BTreeMap<Ticket, Pins>,
+    transfers: BTreeMap<Transfer, Running>,
+    plan: Option<Plan>,
+    /// Sequences with a page to publish, first come first.
+    queue: Vec<Seq>,
+    tick: u64,
+    /// Births so far: names the publisher of a page. Only compared for equality.
+    births: u64,
+}
+
+/// One live sequence.
+#[derive(Clone, Hash)]
+struct Sequence {
+    birth: u64,
+    ns: u16,
+    verified: u32,
+    published: u32,
+    /// One element per token; `None` where the sequence is opaque.
+    tokens: Vec<Option<u32>>,
+    /// Per group, NULL where not resident.
+    tables: Vec<Vec<u32>>,
+    /// Held pages of the anchor's pool by page index.
+    holds: BTreeMap<u32, u32>,
+    /// Set by a close while its plan is open: whether to discard.
+    closing: Option<bool>,
+}
+
+impl Sequence {
+    fn len(&self) -> u32 {
+        self.tokens.len() as u32
+    }
+
+    /// The tokens below `end`, if all of them are known.
+    fn known(&self, end: u32) -> Option<Vec<u32>> {
+        self.tokens.get(..end as usize)?.iter().copied().collect()
+    }
+}
+
+/// A pinned hit.
+#[derive(Clone, Hash)]
+struct Pins {
+    ns: u16,
+    tokens: Vec<u32>,
+    tables: Vec<Vec<u32>>,
+    until: Option<u64>,
+}
+
+/// A running transfer: pinned pages in the order of their release.
+#[derive(Clone, Hash)]
+struct Running {
+    pinned: Vec<Page>,
+    load: bool,
+    /// Birth of the sequence that is loaded into.
+    loading: Option<u64>,
+}
+
+/// The open plan.
+#[derive(Clone, Hash)]
+struct Plan {
+    finished: bool,
+    entries: Vec<Entry>,
+}
+
+/// One sequence of the plan.
+#[derive(Clone, Hash)]
+struct Entry {
+    seq: Seq,
+    count: u32,
+    tokens: Option<Vec<u32>>,
+    /// Pages promised, by pool.
+    promised: Vec<u32>,
+    /// Groups whose last page leaves the index instead of being copied.
+    withdraw: Vec<bool>,
+    /// After finish, by group: source and destination of the copy.
+    copies: Vec<Option<(u32, u32)>>,
+    /// After finish, by group: new pages.
+    fresh: Vec<Vec<u32>>,
+}
+
+impl Model {
+    /// The model of one configuration.
+    ///
+    /// # Errors
+    /// Names the first feature that the model does not describe.
+    pub fn new(spec: &Spec) -> Result<Self, String> {
+        if !spec.is_valid() {
+            return Err("invalid configuration".into());
+        }
+        if spec.tail {
+            return Err("partial hits are not modelled".into());
+        }
+        if spec.pools.iter().any(|pool| pool.policy != Policy::Lru) {
+            return Err("only LRU pools are modelled".into());
+        }
+        let state = State {
+            pools: spec.pools.iter().map(|pool| Pool::new(pool.pages)).collect(),
+            index: Index::default(),
+            sequences: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            transfers: BTreeMap::new(),
+            plan: None,
+            queue: Vec::new(),
+            tick: 0,
+            births: 0,
+        };
+        Ok(Self { spec: spec.clone(), state, events: Vec::new(), lost: 0 })
+    }
+
+    /// Groups in the order in which references are given up: the anchor last.
+    fn release_groups(&self) -> Vec<usize> {
+        let anchor = self.spec.anchor();
+        let others = (0..self.spec.groups.len()).filter(|g| Some(*g) != anchor);
+        others.chain(anchor).collect()
+    }
+
+    fn pool_of(&self, group: usize) -> usize {
+        usize::from(self.spec.groups[group].pool)
+    }
+
+    fn page_tokens(&self, group: usize) -> u32 {
+        self.spec.groups[group].page_tokens
+    }
+
+    fn emit(&mut self, event: Event) {
+        if self.events.len() == self.spec.max_events() {
+            self.events.remove(0);
+            self.lost += 1;
+        }
+        self.events.push(event);
+    }
+}

@@ -1,0 +1,156 @@
+//! Pools, states of pages, references.
+//!
+//! A page is FREE iff it is in `free`, CACHED iff it is in `order`, USED otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+use core::hash::{Hash, Hasher};
+
+use bitvec::vec::BitVec;
+
+use super::Model;
+use crate::spec::NULL;
+
+/// A pool and an id in it.
+pub(super) type Page = (usize, u32);
+
+/// One pool.
+pub(super) struct Pool {
+    /// Number of pages.
+    pub(super) pages: u32,
+    /// Bit i: page i is FREE. Bit 0 is never set.
+    pub(super) free: BitVec,
+    /// CACHED pages, the next victim first.
+    pub(super) order: Vec<u32>,
+}
+
+impl Hash for Pool {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.free.iter_ones().for_each(|id| id.hash(state));
+        self.order.hash(state);
+    }
+}
+
+impl Pool {
+    pub(super) fn new(pages: u32) -> Self {
+        let mut free = BitVec::repeat(true, pages as usize + 1);
+        free.set(0, false);
+        Self { pages, free, order: Vec::new() }
+    }
+
+    pub(super) fn free_count(&self) -> u32 {
+        self.free.count_ones() as u32
+    }
+
+    pub(super) fn cached_count(&self) -> u32 {
+        self.order.len() as u32
+    }
+
+    /// Takes the lowest free page.
+    pub(super) fn take(&mut self) -> u32 {
+        let id = self.free.first_one().expect("a promised page is missing");
+        self.free.set(id, false);
+        id as u32
+    }
+
+    /// Whether the page is neither FREE nor CACHED.
+    pub(super) fn is_used(&self, id: u32) -> bool {
+        !self.free[id as usize] && !self.order.contains(&id)
+    }
+
+    /// Removes a page from the eviction order, if it is there.
+    pub(super) fn unlist(&mut self, id: u32) {
+        self.order.retain(|&other| other != id);
+    }
+}
+
+impl Model {
+    /// All references, recounted.
+    pub(super) fn references(&self) -> BTreeMap<Page, u32> {
+        let mut refs = self.pins();
+        let mut add = |page: Page| {
+            if page.1 != NULL {
+                *refs.entry(page).or_insert(0) += 1;
+            }
+        };
+        for sequence in self.state.sequences.values() {
+            for (group, table) in sequence.tables.iter().enumerate() {
+                table.iter().for_each(|&id| add((self.pool_of(group), id)));
+            }
+            if let Some(anchor) = self.spec.anchor() {
+                sequence.holds.values().for_each(|&id| add((self.pool_of(anchor), id)));
+            }
+        }
+        for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
+            for (group, copy) in entry.copies.iter().enumerate() {
+                copy.iter().for_each(|&(_, dst)| add((self.pool_of(group), dst)));
+            }
+            for (group, fresh) in entry.fresh.iter().enumerate() {
+                fresh.iter().for_each(|&id| add((self.pool_of(group), id)));
+            }
+        }
+        refs
+    }
+
+    /// References by tickets and transfers.
+    pub(super) fn pins(&self) -> BTreeMap<Page, u32> {
+        let mut refs = self.transfer_pins();
+        for ticket in self.state.tickets.values() {
+            for (group, table) in ticket.tables.iter().enumerate() {
+                for &id in table.iter().filter(|&&id| id != NULL) {
+                    *refs.entry((self.pool_of(group), id)).or_insert(0) += 1;
+                }
+            }
+        }
+        refs
+    }
+
+    /// References by transfers.
+    pub(super) fn transfer_pins(&self) -> BTreeMap<Page, u32> {
+        let mut refs = BTreeMap::new();
+        for &page in self.state.transfers.values().flat_map(|t| &t.pinned) {
+            *refs.entry(page).or_insert(0) += 1;
+        }
+        refs
+    }
+
+    /// The USED pages: those with references, and every indexed ancestor of one.
+    pub(super) fn kept(&self, refs: &BTreeMap<Page, u32>) -> BTreeSet<Page> {
+        let mut kept: BTreeSet<Page> = BTreeSet::new();
+        for &page in refs.keys() {
+            let mut next = Some(page);
+            while let Some(page) = next
+                && kept.insert(page)
+            {
+                next = self.parent_page(page);
+            }
+        }
+        kept
+    }
+
+    /// Lets each page that nothing keeps any more fall to CACHED (hot end) or FREE, in order; a parent
+    /// that only such a page kept follows it.
+    pub(super) fn settle(&mut self, pages: &[Page]) {
+        let kept = self.kept(&self.references());
+        for &page in pages {
+            let mut next = Some(page);
+            while let Some((pool, id)) = next {
+                if id == NULL || kept.contains(&(pool, id)) || !self.state.pools[pool].is_used(id) {
+                    break;
+                }
+                if self.state.index.home(pool, id).is_some() {
+                    self.state.pools[pool].order.push(id);
+                } else {
+                    self.state.pools[pool].free.set(id as usize, true);
+                }
+                next = self.parent_page((pool, id));
+            }
+        }
+    }
+
+    /// Takes a page that gets a reference out of the eviction order.
+    pub(super) fn wake(&mut self, (pool, id): Page) {
+        if id != NULL {
+            self.state.pools[pool].unlist(id);
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Plans: promise, assign, accept or give back.
+
+use std::collections::BTreeMap;
+
+use super::pages::Page;
+use super::{Entry, Model, Plan, Sequence};
+use crate::machine::{Copy, Outcome, PlanView, Shortage, Status, Value};
+use crate::op::{Accept, Seq};
+use crate::spec::{GroupKind, NULL};
+
+/// What happens to the partly filled last page of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    InPlace,
+    Copy,
+    Withdraw,
+}
+
+impl Model {
+    pub(super) fn plan_begin(&mut self, tick: u64) -> Result<Outcome, Outcome> {
+        if self.state.plan.is_some() {
+            return Err(Outcome::of(Status::State));
+        }
+        self.advance(tick)?;
+        self.state.plan = Some(Plan { finished: false, entries: Vec::new() });
+        Ok(Outcome::OK)
+    }
+
+    pub(super) fn advance(&mut self, tick: u64) -> Result<Outcome, Outcome> {
+        if tick < self.state.tick {
+            return Err(Outcome::of(Status::Argument));
+        }
+        if tick > self.state.tick {
+            self.state.tick = tick;
+            self.expire();
+        }
+        Ok(Outcome::OK)
+    }
+
+    /// Pages of each pool that the plan being built was promised.
+    pub(super) fn promised(&self) -> Vec<u32> {
+        let mut promised = vec![0; self.spec.pools.len()];
+        let building = self.state.plan.iter().filter(|plan| !plan.finished);
+        for entry in building.flat_map(|plan| &plan.entries) {
+            for (total, &own) in promised.iter_mut().zip(&entry.promised) {
+                *total += own;
+            }
+        }
+        promised
+    }
+
+    fn building(&self) -> Result<&Plan, Outcome> {
+        self.state.plan.as_ref().filter(|plan| !plan.finished).ok_or(Outcome::of(Status::State))
+    }
+
+    fn finished(&self) -> Result<&Plan, Outcome> {
+        self.state.plan.as_ref().filter(|plan| plan.finished).ok_or(Outcome::of(Status::State))
+    }
+
+    pub(super) fn plan_add(&mut self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Outcome, Outcome> {
+        self.building()?;
+        let sequence = self.live(seq)?;
+        if self.in_plan(seq) {
+            return Err(Outcome::of(Status::Busy));
+        }
+        if count == 0 || tokens.is_some_and(|tokens| tokens.len() as u32 != count) {
+            return Err(Outcome::of(Status::Argument));
+        }
+        if let Some(fits) = self.largest_alone(sequence, count) {
+            return Err(Outcome { status: Status::Never, value: Value::Fits(fits) });
+        }
+        let entry = self.promise(seq, count, tokens)?;
+        self.state.plan.as_mut().expect("building").entries.push(entry);
+        Ok(Outcome::OK)
+    }
+
+    /// `None` when `count` more tokens fit in an empty cache, else the largest count that does.
+    fn largest_alone(&self, sequence: &Sequence, count: u32) -> Option<u32> {
+        let fits = |n: u32| self.alone(sequence.len(), n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
+        if fits(count) { None } else { Some((1..count).rev().find(|&n| fits(n)).unwrap_or(0)) }
+    }
+
+    /// Pages of each pool that a sequence of `len` tokens occupies while it gets `count` more.
+    fn alone(&self, len: u32, count: u32) -> Vec<u32> {
+        let mut pages = vec![0; self.spec.pools.len()];
+        for (group, spec) in self.spec.groups.iter().enumerate() {
+            let end = (len + count).div_ceil(spec.page_tokens);
+            let begin = match spec.kind {
+                GroupKind::Full => 0,
+                GroupKind::Window { .. } => spec.window_start(len) / spec.page_tokens,
+            };
+            let sinks = spec.sinks().min(len + count).div_ceil(spec.page_tokens).min(begin);
+            pages[self.pool_of(group)] += sinks + (end - begin);
+        }
+        pages
+    }
+
+    /// What each group does with its last page when `seq` is added after `before`.
+    fn last_pages(&self, seq: Seq, before: &[Entry]) -> Vec<Last> {
+        let sequence = &self.state.sequences[&seq];
+        (0..self.spec.groups.len())
+            .map(|group| match self.partial_page(sequence, group) {
+                Some(id) if self.must_copy((self.pool_of(group), id), group, before) => Last::Copy,
+                _ => Last::InPlace,
+            })
+            .collect()
+    }
+
+    fn partial_page(&self, sequence: &Sequence, group: usize) -> Option<u32> {
+        let page_tokens = self.page_tokens(group);
+        let index = sequence.len() / page_tokens;
+        (!sequence.len().is_multiple_of(page_tokens)).then(|| sequence.tables[group][index as usize])
+    }
+
+    /// The copy rule: indexed, pinned, or still in more than one table.
+    fn must_copy(&self, page: Page, group: usize, before: &[Entry]) -> bool {
+        let indexed = self.state.index.homes.contains_key(&page);
+        let pinned = self.pins().contains_key(&page);
+        let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
+        let replaced = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before)).count();
+        indexed || pinned || entries - replaced > 1
+    }
+
+    fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry]) -> bool {
+        let sequence = &self.state.sequences[&entry.seq];
+        if self.partial_page(sequence, group) != Some(id) || entry.withdraw[group] {
+            return false;
+        }
+        let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
+        self.must_copy((self.pool_of(group), id), group, &before[..at])
+    }
+
+    /// Whether the page may leave the index instead of being copied: nobody else can see it.
+    fn may_withdraw(&self, seq: Seq, group: usize) -> bool {
+        let sequence = &self.state.sequences[&seq];
+        let Some(id) = self.partial_page(sequence, group) else {
+            return false;
+        };
+        let page = (self.pool_of(group), id);
+        let Some((key, place)) = self.state.index.home(page.0, page.1) else {
+            return false;
+        };
+        let inner = Some(place.0) == self.spec.anchor() && self.state.index.has_children(key);
+        !inner && self.references().get(&page) == Some(&1)
+    }
+
+    fn promise(&self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Entry, Outcome> {
+        let before = &self.building()?.entries;
+        let len = self.state.sequences[&seq].len();
+        let mut last = self.last_pages(seq, before);
+        let groups = self.spec.groups.len();
+        let fresh = |group: usize| {
+            let page_tokens = self.page_tokens(group);
+            (len + count).div_ceil(page_tokens) - len.div_ceil(page_tokens)
+        };
+        let promised = self.promised();
+        let need = |last: &[Last]| {
+            let mut need = vec![0; self.spec.pools.len()];
+            for group in 0..groups {
+                need[self.pool_of(group)] += fresh(group) + u32::from(last[group] == Last::Copy);
+            }
+            need
+        };
+        let short = |need: &[u32], pool: usize| {
+            let own = &self.state.pools[pool];
+            promised[pool] + need[pool] > own.free_count() + own.cached_count()
+        };
+        for group in 0..groups {
+            let in_short_pool = short(&need(&last), self.pool_of(group));
+            if in_short_pool && last[group] == Last::Copy && self.may_withdraw(seq, group) {
+                last[group] = Last::Withdraw;
+            }
+        }
+        let need = need(&last);
+        let short_groups: Vec<usize> = (0..groups)
+            .filter(|&g| short(&need, self.pool_of(g)) && fresh(g) + u32::from(last[g] == Last::Copy) > 0)
+            .collect();
+        if let Some(&group) = short_groups.first() {
+            let pending = self.pending();
+            let enough = |&g: &usize| {
+                let pool = self.pool_of(g);
+                let own = &self.state.pools[pool];
+                own.free_count() + own.cached_count() + pending[pool] >= promised[pool] + need[pool]
+            };
+            let status = if short_groups.iter().all(enough) { Status::Pending } else { Status::Retry };
+            let pool = self.pool_of(group);
+            let own = &self.state.pools[pool];
+            let shortage = Shortage {
+                group: group as u16,
+                need: need[pool],
+                have: own.free_count().saturating_sub(promised[pool]),
+                reclaimable: own.cached_count(),
+                pending: pending[pool],
+            };
+            return Err(Outcome { status, value: Value::Short(shortage) });
+        }
+        Ok(Entry {
+            seq,
+            count,
+            tokens: tokens.map(<[u32]>::to_vec),
+            promised: need,
+            withdraw: last.iter().map(|last| *last == Last::Withdraw).collect(),
+            copies: vec![None; groups],
+            fresh: vec![Vec::new(); groups],
+        })
+    }
+
+    /// Used pages by pool that only transfers keep.
+    pub(super) fn pending(&self) -> Vec<u32> {
+        let mut pending = vec![0; self.spec.pools.len()];
+        if self.state.transfers.is_empty() {
+            return pending;
+        }
+        let (mut others, pins) = (self.references(), self.transfer_pins());
+        others.retain(|page, count| *count > pins.get(page).copied().unwrap_or(0));
+        let others = self.kept(&others);
+        for page in self.kept(&self.references()).difference(&others) {
+            pending[page.0] += 1;
+        }
+        pending
+    }
+
+    pub(super) fn plan_finish(&mut self) -> Result<Outcome, Outcome> {
+        let entries = self.building()?.entries.clone();
+        let lasts: Vec<Vec<Last>> = entries
+            .iter()
+            .enumerate()
+            .map(|(at, entry)| {
+                let mut last = self.last_pages(entry.seq, &entries[..at]);
+                for (last, _) in last.iter_mut().zip(&entry.withdraw).filter(|(_, withdraw)| **withdraw) {
+                    *last = if *last == Last::Copy { Last::Withdraw } else { Last::InPlace };
+                }
+                last
+            })
+            .collect();
+        let promised = self.promised();
+        for (pool, need) in promised.into_iter().enumerate() {
+            let free = self.state.pools[pool].free_count();
+            self.evict(pool, need.saturating_sub(free));
+        }
+        let mut assigned = entries;
+        for (entry, last) in assigned.iter_mut().zip(&lasts) {
+            let len = self.state.sequences[&entry.seq].len();
+            for group in 0..self.spec.groups.len() {
+                let (pool, page_tokens) = (self.pool_of(group), self.page_tokens(group));
+                if last[group] == Last::Withdraw {
+                    self.withdraw(entry.seq, group);
+                }
+                if last[group] == Last::Copy {
+                    let src = self.partial_page(&self.state.sequences[&entry.seq], group).expect("partial");
+                    entry.copies[group] = Some((src, self.state.pools[pool].take()));
+                }
+                let count = (len + entry.count).div_ceil(page_tokens) - len.div_ceil(page_tokens);
+                entry.fresh[group] = (0..count).map(|_| self.state.pools[pool].take()).collect();
+            }
+        }
+        self.state.plan = Some(Plan { finished: true, entries: assigned });
+        Ok(Outcome::ok(Value::Plan(self.plan_view())))
+    }
+
+    fn withdraw(&mut self, seq: Seq, group: usize) {
+        let page_tokens = self.page_tokens(group);
+        let sequence = &self.state.sequences[&seq];
+        let id = self.partial_page(sequence, group).expect("partial");
+        let begin = sequence.len() / page_tokens * page_tokens;
+        self.unindex((self.pool_of(group), id));
+        if Some(group) == self.spec.anchor() {
+            let sequence = self.state.sequences.get_mut(&seq).expect("live");
+            sequence.published = sequence.published.min(begin);
+        }
+    }
+
+    /// Tables of a sequence as the finished plan has them.
+    pub(super) fn planned_tables(&self, sequence: &Sequence, entry: &Entry) -> Vec<Vec<u32>> {
+        let mut tables = sequence.tables.clone();
+        for (group, table) in tables.iter_mut().enumerate() {
+            if let (Some((_, dst)), Some(last)) = (entry.copies[group], table.last_mut()) {
+                *last = dst;
+            }
+            table.extend(&entry.fresh[group]);
+        }
+        tables
+    }
+
+    fn plan_view(&self) -> PlanView {
+        let mut view = PlanView { slots: vec![Vec::new(); self.spec.groups.len()], ..PlanView::default() };
+        for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
+            let sequence = &self.state.sequences[&entry.seq];
+            let len = sequence.len();
+            let tables = self.planned_tables(sequence, entry);
+            view.positions.extend((len..len + entry.count).map(|position| position as i32));
+            for (group, table) in tables.iter().enumerate() {
+                let page_tokens = self.page_tokens(group);
+                if let Some((src, dst)) = entry.copies[group] {
+                    view.copies.push(Copy { group: group as u16, src, dst, tokens: len % page_tokens });
+                }
+                view.slots[group].extend((len..len + entry.count).map(|position| {
+                    let id = table[(position / page_tokens) as usize];
+                    i64::from(id) * i64::from(page_tokens) + i64::from(position % page_tokens)
+                }));
+            }
+        }
+        view
+    }
+
+    pub(super) fn plan_cancel(&mut self) -> Result<Outcome, Outcome> {
+        self.building()?;
+        self.state.plan = None;
+        self.end_closing();
+        Ok(Outcome::OK)
+    }
+
+    pub(super) fn plan_abort(&mut self) -> Result<Outcome, Outcome> {
+        self.finished()?;
+        let plan = self.state.plan.take().expect("finished");
+        let mut loose: Vec<Page> = Vec::new();
+        for entry in &plan.entries {
+            for group in 0..self.spec.groups.len() {
+                let pool = self.pool_of(group);
+                loose.extend(entry.fresh[group].iter().map(|&id| (pool, id)));
+                loose.extend(entry.copies[group].map(|(_, dst)| (pool, dst)));
+            }
+        }
+        self.settle(&loose);
+        self.end_closing_of(&plan);
+        Ok(Outcome::OK)
+    }
+
+    fn end_closing(&mut self) {
+        let closing: BTreeMap<Seq, bool> =
+            self.state.sequences.iter().filter_map(|(seq, s)| Some((*seq, s.closing?))).collect();
+        for (seq, discard) in closing {
+            self.end(seq, discard);
+        }
+    }
+
+    /// Carries out the closes that waited for the plan, in plan order.
+    fn end_closing_of(&mut self, plan: &Plan) {
+        for entry in &plan.entries {
+            if let Some(discard) = self.state.sequences.get(&entry.seq).and_then(|s| s.closing) {
+                self.end(entry.seq, discard);
+            }
+        }
+    }
+
+    pub(super) fn plan_commit(&mut self, accepts: &[Accept]) -> Result<Outcome, Outcome> {
+        let plan = self.finished()?.clone();
+        let legal = |(accept, entry): (&Accept, &Entry)| {
+            let (accepted, verified) = (accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
+            accepted <= entry.count && verified <= accepted
+        };
+        if accepts.len() != plan.entries.len() || !accepts.iter().zip(&plan.entries).all(legal) {
+            return Err(Outcome::of(Status::Argument));
+        }
+        self.state.plan = None;
+        for (accept, entry) in accepts.iter().zip(&plan.entries) {
+            self.accept(entry, accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
+        }
+        for entry in &plan.entries {
+            if !self.spec.deferred {
+                self.publish_sequence(entry.seq, u32::MAX);
+            }
+            self.enqueue(entry.seq);
+        }
+        for entry in &plan.entries {
+            self.drop_left_windows(entry.seq);
+        }
+        self.end_closing_of(&plan);
+        Ok(Outcome::OK)
+    }
+
+    fn accept(&mut self, entry: &Entry, accepted: u32, verified: u32) {
+        let mut sequence = self.state.sequences[&entry.seq].clone();
+        let len = sequence.len();
+        sequence.tables = self.planned_tables(&sequence, entry);
+        let tokens: Vec<Option<u32>> = match &entry.tokens {
+            Some(tokens) => tokens.iter().copied().map(Some).collect(),
+            None => vec![None; entry.count as usize],
+        };
+        sequence.tokens.extend(&tokens[..accepted as usize]);
+        if sequence.verified == len {
+            sequence.verified += verified;
+        }
+        let mut loose: Vec<Page> = Vec::new();
+        for group in self.release_groups() {
+            let pool = self.pool_of(group);
+            let keep = sequence.len().div_ceil(self.page_tokens(group)) as usize;
+            let table = &mut sequence.tables[group];
+            // A copy stays even when nothing was accepted: it holds the tokens below len.
+            loose.extend(table.drain(keep..).rev().map(|id| (pool, id)));
+            loose.extend(entry.copies[group].map(|(src, _)| (pool, src)));
+        }
+        self.state.sequences.insert(entry.seq, sequence);
+        self.settle(&loose);
+    }
+
+    /// Drops the pages that no query at the new length reads.
+    fn drop_left_windows(&mut self, seq: Seq) {
+        for group in 0..self.spec.groups.len() {
+            let (spec, pool) = (self.spec.groups[group], self.pool_of(group));
+            let sequence = self.state.sequences.get_mut(&seq).expect("live");
+            let len = sequence.len();
+            let mut dropped: Vec<Page> = Vec::new();
+            for (index, id) in (0..).zip(&mut sequence.tables[group]) {
+                if *id != NULL && !spec.needs_page(index, len) {
+                    dropped.push((pool, core::mem::replace(id, NULL)));
+                }
+            }
+            for page in dropped {
+                if spec.exact && !self.references().contains_key(&page) {
+                    self.unindex(page);
+                }
+                self.settle(&[page]);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Publishing verified full pages, parent first.
+
+use super::{Model, Sequence};
+use super::index::Key;
+use crate::op::Seq;
+use crate::spec::NULL;
+
+impl Model {
+    /// Whether the sequence has a full page that may enter the index now.
+    pub(super) fn publishable(&self, seq: Seq) -> bool {
+        let Some(anchor) = self.spec.anchor() else {
+            return false;
+        };
+        let sequence = &self.state.sequences[&seq];
+        let step = self.page_tokens(anchor);
+        let end = (sequence.published / step + 1) * step;
+        end <= sequence.verified && sequence.known(end).is_some() && !self.is_loading(sequence)
+    }
+
+    /// Whether a load into the sequence runs.
+    fn is_loading(&self, sequence: &Sequence) -> bool {
+        self.state.transfers.values().any(|running| running.loading == Some(sequence.birth))
+    }
+
+    /// After tokens became final: publishes now or later, as configured.
+    pub(super) fn publish_or_queue(&mut self, seq: Seq) {
+        if !self.spec.deferred {
+            self.publish_sequence(seq, u32::MAX);
+        }
+        self.enqueue(seq);
+    }
+
+    /// Publishes up to `budget` pages; returns how many anchor pages it got past.
+    pub(super) fn publish_sequence(&mut self, seq: Seq, budget: u32) -> u32 {
+        let mut done = 0;
+        while done < budget && self.publishable(seq) {
+            self.publish_page(seq);
+            done += 1;
+        }
+        done
+    }
+
+    fn publish_page(&mut self, seq: Seq) {
+        let anchor = self.spec.anchor().expect("publishable");
+        let step = self.page_tokens(anchor);
+        let sequence = self.state.sequences[&seq].clone();
+        let index = sequence.published / step;
+        let (begin, end) = (index * step, (index + 1) * step);
+        let key = Key { ns: sequence.ns, tokens: sequence.known(end).expect("publishable") };
+        let parent = Key { ns: sequence.ns, tokens: key.tokens[..begin as usize].to_vec() };
+        assert!(begin == 0 || self.state.index.nodes.contains_key(&parent), "a node without its parent");
+        let own = sequence.tables[anchor][index as usize];
+        match self.state.index.at(&key, (anchor, 0)) {
+            None => self.hang(&key, (anchor, 0), own, sequence.birth),
+            Some(stored) if stored.id == own => {}
+            Some(stored) => {
+                self.wake((self.pool_of(anchor), stored.id));
+                let sequence = self.state.sequences.get_mut(&seq).expect("live");
+                let old = sequence.holds.insert(index, stored.id);
+                assert!(old.is_none(), "a second hold on one page index");
+            }
+        }
+        for group in (0..self.spec.groups.len()).filter(|g| *g != anchor) {
+            let own_tokens = self.page_tokens(group);
+            for page in 0..end / own_tokens {
+                let (node_end, place) = self.locate(group, page);
+                let id = sequence.tables[group][page as usize];
+                // A page smaller than the anchor's may end below two nodes: it hangs at the first.
+                let homeless = self.state.index.home(self.pool_of(group), id).is_none();
+                if node_end == end && id != NULL && homeless && self.state.index.at(&key, place).is_none() {
+                    self.hang(&key, place, id, sequence.birth);
+                }
+            }
+        }
+        self.state.sequences.get_mut(&seq).expect("live").published = end;
+    }
+
+    /// Puts a sequence in the queue when it has something to publish, takes it out when not.
+    pub(super) fn enqueue(&mut self, seq: Seq) {
+        let wanted = self.state.sequences.contains_key(&seq) && self.publishable(seq);
+        if !wanted {
+            self.state.queue.retain(|other| *other != seq);
+        } else if !self.state.queue.contains(&seq) {
+            self.state.queue.push(seq);
+        }
+    }
+
+    /// One slice of deferred publishing.
+    pub(super) fn publish(&mut self, budget: u32) -> u32 {
+        let mut done = 0;
+        while done < budget
+            && let Some(&seq) = self.state.queue.first()
+        {
+            done += self.publish_sequence(seq, budget - done);
+            self.enqueue(seq);
+        }
+        done
+    }
+}

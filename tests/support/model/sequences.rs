@@ -1,0 +1,179 @@
+//! Opening, forking, cutting and ending sequences.
+
+use std::collections::BTreeMap;
+
+use super::pages::Page;
+use super::{Model, Sequence};
+use crate::machine::{Outcome, Status};
+use crate::op::Seq;
+use crate::spec::{GroupKind, NULL};
+
+impl Model {
+    /// A live sequence that is not about to end.
+    pub(super) fn live(&self, seq: Seq) -> Result<&Sequence, Outcome> {
+        match self.state.sequences.get(&seq) {
+            Some(sequence) if sequence.closing.is_none() => Ok(sequence),
+            _ => Err(Outcome::of(Status::Stale)),
+        }
+    }
+
+    /// Tokens of a sequence that lie in whole published pages.
+    pub(super) fn published_pages(&self, sequence: &Sequence) -> u32 {
+        let step = self.spec.anchor().map_or(1, |anchor| self.page_tokens(anchor));
+        sequence.published / step * step
+    }
+
+    pub(super) fn in_plan(&self, seq: Seq) -> bool {
+        self.state.plan.iter().flat_map(|plan| &plan.entries).any(|entry| entry.seq == seq)
+    }
+
+    pub(super) fn idle(&self, seq: Seq) -> Result<&Sequence, Outcome> {
+        let sequence = self.live(seq)?;
+        if self.in_plan(seq) { Err(Outcome::of(Status::Busy)) } else { Ok(sequence) }
+    }
+
+    pub(super) fn room_for_sequences(&self, count: usize) -> Result<(), Outcome> {
+        let fits = self.state.sequences.len() + count <= self.spec.max_sequences();
+        if fits { Ok(()) } else { Err(Outcome::of(Status::Capacity)) }
+    }
+
+    pub(super) fn birth(&mut self) -> u64 {
+        self.state.births += 1;
+        self.state.births
+    }
+
+    pub(super) fn open(&mut self, seq: Seq, ns: u16) -> Result<Outcome, Outcome> {
+        if usize::from(ns) >= self.spec.namespaces.len() {
+            return Err(Outcome::of(Status::Stale));
+        }
+        self.room_for_sequences(1)?;
+        let birth = self.birth();
+        let sequence = Sequence {
+            birth,
+            ns,
+            verified: 0,
+            published: 0,
+            tokens: Vec::new(),
+            tables: vec![Vec::new(); self.spec.groups.len()],
+            holds: BTreeMap::new(),
+            closing: None,
+        };
+        self.state.sequences.insert(seq, sequence);
+        Ok(Outcome::OK)
+    }
+
+    /// Whether every window group of the sequence can resume at `at`.
+    pub(super) fn can_cut(&self, sequence: &Sequence, at: u32) -> bool {
+        (0..self.spec.groups.len()).all(|group| match self.spec.groups[group].kind {
+            GroupKind::Full => true,
+            GroupKind::Window { .. } => {
+                let table = &sequence.tables[group];
+                self.resume_pages(group, at).into_iter().all(|index| table[index as usize] != NULL)
+            }
+        })
+    }
+
+    pub(super) fn fork(&mut self, source: Seq, children: &[Seq], at: u32) -> Result<Outcome, Outcome> {
+        let parent = self.idle(source)?.clone();
+        if at > parent.len() {
+            return Err(Outcome::of(Status::Argument));
+        }
+        if !self.can_cut(&parent, at) {
+            return Err(Outcome::of(Status::WindowLost));
+        }
+        self.room_for_sequences(children.len())?;
+        for &child in children {
+            let mut sequence = parent.clone();
+            sequence.birth = self.birth();
+            self.cut(&mut sequence, at);
+            self.state.sequences.insert(child, sequence);
+            self.enqueue(child);
+        }
+        Ok(Outcome::OK)
+    }
+
+    /// Shortens a sequence record and returns the pages that it gave up, in the order of release.
+    pub(super) fn cut(&self, sequence: &mut Sequence, at: u32) -> Vec<Page> {
+        let mut dropped = Vec::new();
+        for group in self.release_groups() {
+            let pool = self.pool_of(group);
+            let page_tokens = self.page_tokens(group);
+            let keep = at.div_ceil(page_tokens);
+            for index in (0..sequence.tables[group].len() as u32).rev() {
+                if index >= keep {
+                    dropped.extend(sequence.tables[group].pop().map(|id| (pool, id)));
+                }
+                if Some(group) == self.spec.anchor() && (index + 1) * page_tokens > at {
+                    dropped.extend(sequence.holds.remove(&index).map(|id| (pool, id)));
+                }
+            }
+        }
+        sequence.tokens.truncate(at as usize);
+        sequence.verified = sequence.verified.min(at);
+        sequence.published = sequence.published.min(at);
+        dropped
+    }
+
+    pub(super) fn truncate(&mut self, seq: Seq, at: u32) -> Result<Outcome, Outcome> {
+        let mut sequence = self.idle(seq)?.clone();
+        if at > sequence.len() {
+            return Err(Outcome::of(Status::Argument));
+        }
+        if !self.can_cut(&sequence, at) {
+            return Err(Outcome::of(Status::WindowLost));
+        }
+        let dropped = self.cut(&mut sequence, at);
+        self.state.sequences.insert(seq, sequence);
+        self.settle(&dropped);
+        self.enqueue(seq);
+        Ok(Outcome::OK)
+    }
+
+    pub(super) fn close(&mut self, seq: Seq, discard: bool) -> Result<Outcome, Outcome> {
+        self.live(seq)?;
+        if self.in_plan(seq) {
+            self.state.sequences.get_mut(&seq).expect("live").closing = Some(discard);
+        } else {
+            self.end(seq, discard);
+        }
+        Ok(Outcome::OK)
+    }
+
+    /// Ends a sequence that is in no plan.
+    pub(super) fn end(&mut self, seq: Seq, discard: bool) {
+        if !discard {
+            self.publish_sequence(seq, u32::MAX);
+        }
+        let mut sequence = self.state.sequences.remove(&seq).expect("live");
+        self.state.queue.retain(|other| *other != seq);
+        let dropped = self.cut(&mut sequence, 0);
+        for page in dropped {
+            if discard {
+                self.discard(page, sequence.birth);
+            }
+            self.settle(&[page]);
+        }
+    }
+
+    /// Unindexes a page that only this sequence published and nobody else uses.
+    fn discard(&mut self, page: Page, birth: u64) {
+        let Some((key, place)) = self.state.index.home(page.0, page.1).cloned() else {
+            return;
+        };
+        let own = self.state.index.at(&key, place).is_some_and(|stored| stored.publisher == birth);
+        let inner = Some(place.0) == self.spec.anchor() && self.state.index.has_children(&key);
+        if own && !inner && !self.references().contains_key(&page) {
+            self.unindex(page);
+        }
+    }
+
+    pub(super) fn verify(&mut self, seq: Seq, upto: u32) -> Result<Outcome, Outcome> {
+        let sequence = self.live(seq)?;
+        if upto > sequence.len() || upto < sequence.verified {
+            return Err(Outcome::of(Status::Argument));
+        }
+        self.state.sequences.get_mut(&seq).expect("live").verified = upto;
+        self.publish_or_queue(seq);
+        Ok(Outcome::OK)
+    }
+}

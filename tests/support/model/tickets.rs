@@ -1,0 +1,162 @@
+//! Lookups, tickets, clearing.
+
+use std::collections::BTreeMap;
+
+use super::index::Key;
+use super::pages::Page;
+use super::{Model, Pins, Sequence};
+use crate::machine::{Event, EventKind, Outcome, Status, Value};
+use crate::op::{Seq, Ticket};
+use crate::spec::{NULL, NamespaceSpec};
+
+impl Model {
+    pub(super) fn lookup(&self, ns: u16, tokens: &[u32], limit: u32) -> Result<Outcome, Outcome> {
+        if usize::from(ns) >= self.spec.namespaces.len() {
+            return Err(Outcome::of(Status::Stale));
+        }
+        Ok(Outcome::ok(Value::Hit(self.hit_len(ns, tokens, limit))))
+    }
+
+    pub(super) fn match_prefix(
+        &mut self,
+        ticket: Ticket,
+        (ns, tokens, limit): (u16, &[u32], u32),
+        until: Option<u64>,
+    ) -> Result<Outcome, Outcome> {
+        if usize::from(ns) >= self.spec.namespaces.len() {
+            return Err(Outcome::of(Status::Stale));
+        }
+        if self.state.tickets.len() >= self.spec.max_tickets() {
+            return Err(Outcome::of(Status::Capacity));
+        }
+        let hit = self.hit_len(ns, tokens, limit);
+        let mut tables = Vec::new();
+        for group in 0..self.spec.groups.len() {
+            let mut table = vec![NULL; (hit / self.page_tokens(group)) as usize];
+            if hit > 0 {
+                for index in self.resume_pages(group, hit) {
+                    table[index as usize] = self.indexed_page(ns, tokens, group, index).expect("a hit is resident");
+                }
+            }
+            tables.push(table);
+        }
+        let pins = Pins { ns, tokens: tokens[..hit as usize].to_vec(), tables, until };
+        self.keep_promises(&pins)?;
+        for page in self.pages_of(&pins.tables) {
+            self.wake(page);
+        }
+        self.state.tickets.insert(ticket, pins);
+        Ok(Outcome::ok(Value::Hit(hit)))
+    }
+
+    /// Refuses pins that would take cached pages which the open plan was promised.
+    fn keep_promises(&self, pins: &Pins) -> Result<(), Outcome> {
+        let promised = self.promised();
+        for (pool, &need) in promised.iter().enumerate() {
+            let own = &self.state.pools[pool];
+            let taken: Vec<Page> = self.pages_of(&pins.tables);
+            let taken = taken.iter().filter(|page| page.0 == pool && own.order.contains(&page.1)).count() as u32;
+            if need > own.free_count() + own.cached_count() - taken {
+                return Err(Outcome::of(Status::Retry));
+            }
+        }
+        Ok(())
+    }
+
+    /// Resident pages of a set of tables in the order of release.
+    pub(super) fn pages_of(&self, tables: &[Vec<u32>]) -> Vec<Page> {
+        let mut pages = Vec::new();
+        for group in self.release_groups() {
+            let pool = self.pool_of(group);
+            pages.extend(tables[group].iter().rev().filter(|&&id| id != NULL).map(|&id| (pool, id)));
+        }
+        pages
+    }
+
+    pub(super) fn drop_ticket(&mut self, ticket: Ticket) -> Result<Outcome, Outcome> {
+        let pins = self.state.tickets.remove(&ticket).ok_or(Outcome::of(Status::Stale))?;
+        let pages = self.pages_of(&pins.tables);
+        self.settle(&pages);
+        Ok(Outcome::OK)
+    }
+
+    pub(super) fn open_ticket(&mut self, seq: Seq, ticket: Ticket) -> Result<Outcome, Outcome> {
+        if !self.state.tickets.contains_key(&ticket) {
+            return Err(Outcome::of(Status::Stale));
+        }
+        self.room_for_sequences(1)?;
+        let pins = self.state.tickets.remove(&ticket).expect("checked");
+        let birth = self.birth();
+        let len = pins.tokens.len() as u32;
+        let sequence = Sequence {
+            birth,
+            ns: pins.ns,
+            verified: len,
+            published: len,
+            tokens: pins.tokens.into_iter().map(Some).collect(),
+            tables: pins.tables,
+            holds: BTreeMap::new(),
+            closing: None,
+        };
+        self.state.sequences.insert(seq, sequence);
+        Ok(Outcome::ok(Value::Hit(len)))
+    }
+
+    /// Drops the tickets whose deadline has passed.
+    pub(super) fn expire(&mut self) {
+        let tick = self.state.tick;
+        let due = |pins: &Pins| pins.until.is_some_and(|until| until < tick);
+        let expired: Vec<Ticket> = self.state.tickets.iter().filter(|(_, p)| due(p)).map(|(t, _)| *t).collect();
+        for ticket in expired {
+            let _ = self.drop_ticket(ticket);
+        }
+    }
+
+    /// Unindexes everything, or one namespace: USED pages become private, tickets stale.
+    pub(super) fn clear(&mut self, ns: Option<u16>) -> Result<Outcome, Outcome> {
+        if ns.is_some_and(|ns| usize::from(ns) >= self.spec.namespaces.len()) {
+            return Err(Outcome::of(Status::Stale));
+        }
+        if self.state.plan.is_some() {
+            return Err(Outcome::of(Status::Busy));
+        }
+        let mut loose: Vec<Page> = Vec::new();
+        let hit = |other: u16| ns.is_none_or(|ns| ns == other);
+        let keys: Vec<Key> = self.state.index.nodes.keys().filter(|key| hit(key.ns)).cloned().collect();
+        for key in keys {
+            let places: Vec<_> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, s.id)).collect();
+            for (place, id) in places {
+                loose.push((self.pool_of(place.0), id));
+                self.unindex_one(&key, place, id, false);
+            }
+            self.state.index.nodes.remove(&key);
+        }
+        let tickets: Vec<Ticket> = self.state.tickets.iter().filter(|(_, p)| hit(p.ns)).map(|(t, _)| *t).collect();
+        for ticket in tickets {
+            let pins = self.state.tickets.remove(&ticket).expect("listed");
+            loose.extend(self.pages_of(&pins.tables));
+        }
+        if let Some(anchor) = self.spec.anchor() {
+            let pool = self.pool_of(anchor);
+            let labels: Vec<Seq> = self.state.sequences.keys().copied().collect();
+            for seq in labels {
+                let sequence = self.state.sequences.get_mut(&seq).expect("listed");
+                if hit(sequence.ns) {
+                    // What was computed before must not come back: the sequence is opaque from here.
+                    sequence.published = 0;
+                    sequence.tokens.fill(None);
+                    loose.extend(core::mem::take(&mut sequence.holds).into_values().map(|id| (pool, id)));
+                    self.enqueue(seq);
+                }
+            }
+        }
+        self.settle(&loose);
+        let zero = NamespaceSpec::default();
+        let mut cleared: Vec<u16> = (0..self.spec.namespaces.len() as u16).filter(|&ns| hit(ns)).collect();
+        cleared.sort_by_key(|&ns| self.spec.namespaces[usize::from(ns)] != zero);
+        for ns in cleared {
+            self.emit(Event { kind: EventKind::Cleared, group: 0, page: NULL, ns: Some(ns), key: 0, parent: 0 });
+        }
+        Ok(Outcome::OK)
+    }
+}

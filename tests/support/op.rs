@@ -1,0 +1,115 @@
+//! The operations of the control plane as data.
+//!
+//! An op names sequences, tickets and transfers by small labels; a machine maps a label to the last
+//! handle that it stood for, so stale handles are reached by using a label after its end.
+//! Relative positions and ticks are resolved by the runner before a machine sees them.
+
+/// Label of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seq(pub u8);
+
+/// Label of a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u8);
+
+/// Label of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Transfer(pub u8);
+
+/// What holds pages by a handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A sequence.
+    Seq(Seq),
+    /// A ticket.
+    Ticket(Ticket),
+}
+
+/// A position in a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pos {
+    /// Counted from the start.
+    At(u32),
+    /// Counted back from the sequence's length.
+    Back(u32),
+}
+
+/// A logical time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// Absolute tick.
+    At(u64),
+    /// Ticks after the present one.
+    After(u64),
+}
+
+/// What one sequence of a plan accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accept {
+    /// Accepted tokens; `None` = all that were reserved.
+    pub accepted: Option<u32>,
+    /// How many of them are known to be final; `None` = all accepted.
+    pub verified: Option<u32>,
+}
+
+/// One call of the control plane.
+#[allow(missing_docs, reason = "the fields are the arguments that the sentence above each variant names")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Opens an empty sequence.
+    Open { seq: Seq, ns: u16 },
+    /// Turns a ticket into a sequence.
+    OpenTicket { seq: Seq, ticket: Ticket },
+    /// Shares the pages of `source` up to `at` with each child.
+    Fork { source: Seq, children: Vec<Seq>, at: Pos },
+    /// Cuts a sequence.
+    Truncate { seq: Seq, len: Pos },
+    /// Ends a sequence.
+    Close { seq: Seq, discard: bool },
+    /// Begins a plan.
+    PlanBegin { tick: Time },
+    /// Promises room for `count` tokens.
+    PlanAdd { seq: Seq, count: u32, tokens: Option<Vec<u32>> },
+    /// Evicts and assigns what was promised.
+    PlanFinish,
+    /// Forgets a plan that is being built.
+    PlanCancel,
+    /// Accepts tokens, one entry per sequence in the order added; the last entry repeats.
+    PlanCommit { accepts: Vec<Accept> },
+    /// Gives back a finished plan.
+    PlanAbort,
+    /// A plan of one sequence up to finish; cancels when it does not fit.
+    Reserve { seq: Seq, count: u32, tokens: Option<Vec<u32>> },
+    /// The single-shot call.
+    Append { seq: Seq, tokens: Vec<u32> },
+    /// Settles provisional tokens.
+    Verify { seq: Seq, upto: Pos },
+    /// Publishes up to `budget` pages.
+    Publish { budget: u32 },
+    /// Asks for the hit length only.
+    Lookup { ns: u16, tokens: Vec<u32>, limit: u32 },
+    /// Pins the longest hit.
+    Match { ticket: Ticket, ns: u16, tokens: Vec<u32>, limit: u32, until: Option<Time> },
+    /// Drops a ticket.
+    Drop { ticket: Ticket },
+    /// Frees cached pages.
+    Evict { pool: u16, count: u32 },
+    /// Empties the index, or one namespace of it.
+    Clear { ns: Option<u16> },
+    /// Begins a transfer.
+    IoBegin { transfer: Transfer, owner: Owner, begin: u32, end: u32, load: bool },
+    /// Ends a transfer.
+    IoEnd { transfer: Transfer, ok: bool },
+    /// Moves the clock.
+    Advance { tick: Time },
+    /// Retains the first `upto` tokens until a tick.
+    Lease { owner: Owner, upto: u32, until: Time },
+    /// Sets the eviction class of a sequence's pages.
+    SetClass { seq: Seq, class: u8 },
+    /// Sets a namespace's quota in a pool; 0 = none.
+    SetQuota { ns: u16, pool: u16, pages: u32 },
+    /// Takes the events since the last drain.
+    Drain,
+    /// Runs the invariant check.
+    Check,
+}

@@ -1,0 +1,230 @@
+//! What device memory and the event stream must say.
+
+use std::collections::BTreeMap;
+
+use crate::device::{Chain, DeviceGroup, Protection, SimDevice};
+use crate::machine::{Event, EventKind, Machine, Oracle, Outcome, PageView, PlanView, Status, Value};
+use crate::model::{IndexKey, Model};
+use crate::op::{Op, Owner, Pos, Seq};
+use crate::spec::Spec;
+
+/// One entry of an open plan: sequence, count, tokens.
+type Planned = (Seq, u32, Option<Vec<u32>>);
+
+/// The part of the model's state that an op may destroy.
+pub(super) struct Before {
+    plan: Vec<Planned>,
+    tickets: BTreeMap<crate::op::Ticket, (u16, Vec<u32>)>,
+}
+
+impl Before {
+    pub(super) fn of(model: &Model) -> Self {
+        let tickets = (0..=u8::MAX).map(crate::op::Ticket).filter(|t| model.is_live(Owner::Ticket(*t)));
+        let tickets = tickets.filter_map(|t| Some((t, model.ticket(t)?))).collect();
+        Self { plan: model.plan(), tickets }
+    }
+}
+
+/// The token chains of live sequences, the device, the folded events.
+pub(super) struct Expected {
+    spec: Spec,
+    device: SimDevice,
+    /// Per sequence: its namespace's root and the chain after each token.
+    chains: BTreeMap<Seq, (Chain, Vec<Chain>)>,
+    /// Chains written by the finished plan, beyond each sequence's length.
+    written: BTreeMap<Seq, Vec<Chain>>,
+    /// Index as the events tell it; `None` once events were lost.
+    folded: Option<BTreeMap<IndexKey, u32>>,
+    /// Stands for the tokens of opaque sequences.
+    unknown: u64,
+}
+
+impl Expected {
+    pub(super) fn new(spec: &Spec) -> Self {
+        let group = |g: &crate::spec::GroupSpec| DeviceGroup { page_tokens: g.page_tokens, pool: g.pool };
+        let groups: Vec<DeviceGroup> = spec.groups.iter().map(group).collect();
+        let pools: Vec<u32> = spec.pools.iter().map(|pool| pool.pages).collect();
+        Self {
+            spec: spec.clone(),
+            device: SimDevice::new(&groups, &pools),
+            chains: BTreeMap::new(),
+            written: BTreeMap::new(),
+            folded: Some(BTreeMap::new()),
+            unknown: 1 << 40,
+        }
+    }
+
+    /// Follows one op that all machines agreed on.
+    pub(super) fn after(&mut self, op: &Op, before: &Before, outcome: &Outcome, model: &Model) -> Result<(), String> {
+        if let Value::Events(events, lost) = &outcome.value {
+            self.fold(events, *lost, model)?;
+        }
+        if outcome.status != Status::Ok {
+            return Ok(());
+        }
+        match op {
+            Op::Open { seq, ns } => {
+                self.chains.insert(*seq, (Chain::root(u64::from(*ns)), Vec::new()));
+            }
+            Op::OpenTicket { seq, ticket } => {
+                let (ns, tokens) = before.tickets.get(ticket).ok_or("a ticket from nowhere")?;
+                let root = Chain::root(u64::from(*ns));
+                let tokens: Vec<u64> = tokens.iter().map(|&token| u64::from(token)).collect();
+                self.chains.insert(*seq, (root, extend(root, &tokens)));
+            }
+            Op::Fork { source, children, at: Pos::At(at) } => {
+                let (root, chain) = self.chains.get(source).cloned().ok_or("a fork from nowhere")?;
+                for child in children {
+                    self.chains.insert(*child, (root, chain[..*at as usize].to_vec()));
+                }
+            }
+            Op::Truncate { seq, len: Pos::At(len) } => {
+                if let Some((_, chain)) = self.chains.get_mut(seq) {
+                    chain.truncate(*len as usize);
+                }
+            }
+            Op::PlanFinish | Op::Reserve { .. } => {
+                if let Value::Plan(plan) = &outcome.value {
+                    self.execute(plan, &model.plan(), Some(model))?;
+                }
+            }
+            Op::Append { seq, tokens } => {
+                if let Value::Plan(plan) = &outcome.value {
+                    // The call has committed already: what may be written is no longer visible.
+                    self.execute(plan, &[(*seq, tokens.len() as u32, Some(tokens.clone()))], None)?;
+                }
+                self.accept(*seq, tokens.len());
+            }
+            Op::PlanCommit { accepts } => {
+                for (entry, accept) in before.plan.iter().zip(accepts) {
+                    self.accept(entry.0, accept.accepted.unwrap_or(0) as usize);
+                }
+            }
+            _ => {}
+        }
+        if matches!(op, Op::PlanCommit { .. } | Op::PlanAbort) {
+            self.written.clear();
+        }
+        self.chains.retain(|seq, _| model.is_live(Owner::Seq(*seq)));
+        Ok(())
+    }
+
+    fn accept(&mut self, seq: Seq, count: usize) {
+        let written = self.written.remove(&seq).unwrap_or_default();
+        if let Some((_, chain)) = self.chains.get_mut(&seq) {
+            chain.extend(written.into_iter().take(count));
+        }
+    }
+
+    /// Runs a finished plan on the device: new pages lose their content, copies run, then writes.
+    fn execute(&mut self, plan: &PlanView, entries: &[Planned], model: Option<&Model>) -> Result<(), String> {
+        let mut chains: Vec<Chain> = Vec::new();
+        for (seq, count, tokens) in entries {
+            let (root, chain) = self.chains.get(seq).ok_or("a plan of no sequence")?;
+            let last = chain.last().copied().unwrap_or(*root);
+            let tokens: Vec<u64> = match tokens {
+                Some(tokens) => tokens.iter().map(|&token| u64::from(token)).collect(),
+                None => (0..*count).map(|_| { self.unknown += 1; self.unknown }).collect(),
+            };
+            let new = extend(last, &tokens);
+            chains.extend(&new);
+            self.written.insert(*seq, new);
+        }
+        for copy in &plan.copies {
+            self.device.copy(copy.group, copy.src, copy.dst, copy.tokens).map_err(|fault| fault.to_string())?;
+        }
+        let pages: Option<Vec<Vec<PageView>>> =
+            model.map(|model| (0..self.spec.pools.len() as u16).map(|pool| model.pages(pool)).collect());
+        for (group, slots) in (0..).zip(&plan.slots) {
+            let own = self.spec.groups[usize::from(group)];
+            if slots.len() != chains.len() || plan.positions.len() != chains.len() {
+                return Err(format!("group {group}: {} slots for {} tokens", slots.len(), chains.len()));
+            }
+            for ((&slot, &chain), &position) in slots.iter().zip(&chains).zip(&plan.positions) {
+                let page = (slot / i64::from(own.page_tokens)) as u32;
+                let offset = slot % i64::from(own.page_tokens);
+                if offset != i64::from(position) % i64::from(own.page_tokens) {
+                    return Err(format!("group {group}: position {position} on slot {slot}"));
+                }
+                if offset == 0 {
+                    self.device.hand_out(group, page).map_err(|fault| fault.to_string())?;
+                }
+                let sources = plan.copies.iter().filter(|copy| copy.group == group && copy.src == page).count();
+                let protection = pages.as_ref().map_or(Protection::Writable, |pages| {
+                    protection(pages[usize::from(own.pool)].get((page as usize).wrapping_sub(1)), sources)
+                });
+                self.device.write(group, slot, chain, protection).map_err(|fault| fault.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads every position that each group still needs through the exported tables.
+    pub(super) fn read_back(&self, lead: &dyn Machine, model: &Model) -> Result<(), String> {
+        for seq in model.live() {
+            let view = lead.sequence(seq).ok_or_else(|| format!("{seq:?} is gone"))?;
+            let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
+            if chain.len() != view.len as usize {
+                return Err(format!("{seq:?}: length {}, accepted {}", view.len, chain.len()));
+            }
+            for (group, (spec, table)) in (0..).zip(self.spec.groups.iter().zip(&view.tables)) {
+                for (position, &chain) in (0..).zip(chain) {
+                    if spec.needs_position(position, view.len) {
+                        let read = self.device.read(group, table, position, chain);
+                        read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The fold over (group, key) is the index, and each parent is announced before its child.
+    fn fold(&mut self, events: &[Event], lost: u64, model: &Model) -> Result<(), String> {
+        if lost > 0 {
+            self.folded = None;
+        }
+        let anchor = self.spec.anchor().unwrap_or(0) as u16;
+        let Some(folded) = &mut self.folded else {
+            return Ok(());
+        };
+        for event in events {
+            let ns = event.ns.unwrap_or(0);
+            let key = (event.group, event.key, ns);
+            match event.kind {
+                EventKind::Stored => {
+                    if event.parent != 0 && !folded.contains_key(&(anchor, event.parent, ns)) {
+                        return Err(format!("{event:?}: its parent is not announced"));
+                    }
+                    *folded.entry(key).or_insert(0) += 1;
+                }
+                EventKind::Removed => match folded.get_mut(&key) {
+                    Some(1) => drop(folded.remove(&key)),
+                    Some(count) => *count -= 1,
+                    None => return Err(format!("{event:?}: removed but never stored")),
+                },
+                EventKind::Cleared => folded.retain(|key, _| event.ns.is_some_and(|ns| ns != key.2)),
+            }
+        }
+        if *folded == model.indexed() { Ok(()) } else { Err("the folded events are not the index".into()) }
+    }
+}
+
+/// Continues a chain by tokens.
+fn extend(mut chain: Chain, tokens: &[u64]) -> Vec<Chain> {
+    let mut chains = Vec::new();
+    for &token in tokens {
+        chain = chain.then(token);
+        chains.push(chain);
+    }
+    chains
+}
+
+/// The plan's own source pins do not protect a page from the plan's later sequences.
+fn protection(page: Option<&PageView>, sources: usize) -> Protection {
+    match page {
+        Some(page) if page.indexed => Protection::Published,
+        Some(page) if page.refs as usize > sources + 1 => Protection::Shared,
+        _ => Protection::Writable,
+    }
+}

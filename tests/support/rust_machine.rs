@@ -1,0 +1,398 @@
+//! The Rust API behind the machine trait.
+//!
+//! Two flavours exercise different calls with equal meaning: the plain one spells every plan out and reads
+//! dense tables, the sugared one uses `append` and compressed rows.
+
+mod config;
+
+use std::collections::BTreeMap;
+
+use kvfolio::{
+    Accept, Cache, CloseMode, Direction, Error, GroupId, NamespaceId, OpenParams, PageId, PoolId, Prompt, Resource,
+    SequenceId, Source, TicketId, TransferId,
+};
+
+use crate::machine::{
+    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Shortage, Status, Value, resolve_time,
+};
+use crate::op::{Accept as Accepted, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::spec::{IndexKind, Spec};
+
+/// What a dense row has behind its last page.
+const PAD: i32 = -7;
+
+/// Which calls are used where several mean the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Explicit plans, dense tables.
+    Plain,
+    /// `append`, compressed rows; and the other kind of index.
+    Sugar,
+}
+
+/// A cache and the handles that the labels stand for.
+pub struct RustMachine {
+    cache: config::OwnedCache,
+    spec: Spec,
+    flavour: Flavour,
+    namespaces: Vec<NamespaceId>,
+    sequences: BTreeMap<Seq, SequenceId>,
+    tickets: BTreeMap<Ticket, TicketId>,
+    transfers: BTreeMap<Transfer, TransferId>,
+}
+
+type Answer = Result<Outcome, Error>;
+
+impl RustMachine {
+    /// A cache of this configuration.
+    ///
+    /// # Errors
+    /// The configuration error.
+    pub fn new(spec: &Spec, flavour: Flavour) -> Result<Self, String> {
+        let mut spec = spec.clone();
+        if flavour == Flavour::Sugar {
+            spec.index = match spec.index {
+                IndexKind::Tree => IndexKind::Flat,
+                IndexKind::Flat => IndexKind::Tree,
+                IndexKind::None => IndexKind::None,
+            };
+        }
+        let mut cache = config::OwnedCache::new(&spec)?;
+        let mut namespaces = Vec::new();
+        for key in &spec.namespaces {
+            let id = cache.get_mut().namespace_open(&config::namespace(key));
+            namespaces.push(id.map_err(|error| error.to_string())?);
+        }
+        Ok(Self {
+            cache,
+            spec,
+            flavour,
+            namespaces,
+            sequences: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            transfers: BTreeMap::new(),
+        })
+    }
+
+    fn cache(&mut self) -> &mut Cache<'static> {
+        self.cache.get_mut()
+    }
+
+    fn ns(&self, ns: u16) -> NamespaceId {
+        let unknown = NamespaceId::from_bits(u64::MAX);
+        self.namespaces.get(usize::from(ns)).copied().unwrap_or(unknown)
+    }
+
+    fn seq(&self, seq: Seq) -> SequenceId {
+        self.sequences.get(&seq).copied().unwrap_or_default()
+    }
+
+    fn ticket(&self, ticket: Ticket) -> TicketId {
+        self.tickets.get(&ticket).copied().unwrap_or_default()
+    }
+
+    fn step(&mut self, op: &Op) -> Answer {
+        match op {
+            Op::Open { seq, ns } => {
+                let params = OpenParams { namespace: self.ns(*ns), ..OpenParams::default() };
+                let id = self.cache().open(&params)?;
+                self.sequences.insert(*seq, id);
+                Ok(Outcome::OK)
+            }
+            Op::OpenTicket { seq, ticket } => {
+                let ticket = self.ticket(*ticket);
+                let id = self.cache().open_ticket(ticket, &OpenParams::default())?;
+                self.sequences.insert(*seq, id);
+                Ok(Outcome::ok(Value::Hit(self.cache().sequence_info(id)?.len)))
+            }
+            Op::Fork { source, children, at } => {
+                let mut ids = vec![SequenceId::default(); children.len()];
+                let source = self.seq(*source);
+                self.cache().fork(source, position(*at), &mut ids)?;
+                self.sequences.extend(children.iter().copied().zip(ids));
+                Ok(Outcome::OK)
+            }
+            Op::Truncate { seq, len } => {
+                let id = self.seq(*seq);
+                done(self.cache().truncate(id, position(*len)))
+            }
+            Op::Close { seq, discard } => {
+                let id = self.seq(*seq);
+                let mode = if *discard { CloseMode::Discard } else { CloseMode::Keep };
+                done(self.cache().close(id, mode))
+            }
+            Op::Verify { seq, upto } => {
+                let id = self.seq(*seq);
+                done(self.cache().verify(id, position(*upto)))
+            }
+            Op::Publish { budget } => Ok(Outcome::ok(Value::Pages(self.cache().publish(*budget)))),
+            Op::Evict { pool, count } => Ok(Outcome::ok(Value::Pages(self.cache().evict(PoolId::new(*pool), *count)?))),
+            Op::Clear { ns } => {
+                let namespace = ns.map(|ns| self.ns(ns));
+                done(self.cache().clear(namespace))
+            }
+            Op::Advance { tick } => done(self.cache().advance(absolute(*tick))),
+            Op::Lease { .. } | Op::SetClass { .. } | Op::SetQuota { .. } => Ok(Outcome::of(Status::Unsupported)),
+            Op::Drain => Ok(self.drain()),
+            Op::Check => Ok(Outcome::OK),
+            Op::Lookup { .. } | Op::Match { .. } | Op::Drop { .. } => self.find(op),
+            Op::IoBegin { .. } | Op::IoEnd { .. } => self.transfer(op),
+            _ => self.plan(op),
+        }
+    }
+
+    fn find(&mut self, op: &Op) -> Answer {
+        match op {
+            Op::Lookup { ns, tokens, limit } => {
+                let prompt = Prompt { namespace: self.ns(*ns), tokens, ..Prompt::default() };
+                Ok(Outcome::ok(Value::Hit(self.cache().lookup(&prompt, *limit)?.tokens)))
+            }
+            Op::Match { ticket, ns, tokens, limit, until } => {
+                let prompt = Prompt { namespace: self.ns(*ns), tokens, ..Prompt::default() };
+                let looked = self.cache().lookup(&prompt, *limit)?.tokens;
+                let (id, hit) = self.cache().match_prefix(&prompt, *limit, until.map(absolute))?;
+                assert_eq!(looked, hit.tokens, "lookup and match differ");
+                self.tickets.insert(*ticket, id);
+                Ok(Outcome::ok(Value::Hit(hit.tokens)))
+            }
+            Op::Drop { ticket } => {
+                let id = self.ticket(*ticket);
+                done(self.cache().drop_ticket(id))
+            }
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn transfer(&mut self, op: &Op) -> Answer {
+        match op {
+            Op::IoBegin { transfer, owner, begin, end, load } => {
+                let source = match owner {
+                    Owner::Seq(seq) => Source::Sequence(self.seq(*seq)),
+                    Owner::Ticket(ticket) => Source::Ticket(self.ticket(*ticket)),
+                };
+                let direction = if *load { Direction::Load } else { Direction::Store };
+                let id = self.cache().io_begin(source, *begin, *end, direction)?;
+                self.transfers.insert(*transfer, id);
+                Ok(Outcome::OK)
+            }
+            Op::IoEnd { transfer, ok } => {
+                let id = self.transfers.get(transfer).copied().unwrap_or_default();
+                done(self.cache().io_end(id, *ok))
+            }
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn plan(&mut self, op: &Op) -> Answer {
+        match op {
+            Op::PlanBegin { tick } => done(self.cache().plan_begin(absolute(*tick))),
+            Op::PlanAdd { seq, count, tokens } => {
+                let id = self.seq(*seq);
+                done(self.cache().plan_add(id, *count, tokens.as_deref()))
+            }
+            Op::PlanFinish => self.finish(),
+            Op::PlanCancel => done(self.cache().plan_cancel()),
+            Op::PlanCommit { accepts } => {
+                let accepts: Vec<Accept<'_>> = accepts.iter().map(accept).collect();
+                done(self.cache().plan_commit(&accepts))
+            }
+            Op::PlanAbort => done(self.cache().plan_abort()),
+            Op::Reserve { seq, count, tokens } => self.reserve(*seq, *count, tokens.as_deref()),
+            Op::Append { seq, tokens } if self.flavour == Flavour::Sugar => {
+                let id = self.seq(*seq);
+                done(self.cache().append(id, tokens).map(drop))
+            }
+            Op::Append { seq, tokens } => {
+                let count = tokens.len() as u32;
+                let plan = self.reserve(*seq, count, Some(tokens))?;
+                self.cache().plan_commit(&[Accept::all(count)])?;
+                Ok(plan)
+            }
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn reserve(&mut self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Answer {
+        let id = self.seq(seq);
+        let tick = self.cache.tick();
+        self.cache().plan_begin(tick)?;
+        if let Err(error) = self.cache().plan_add(id, count, tokens) {
+            self.cache().plan_cancel()?;
+            return Err(error);
+        }
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Answer {
+        let report = self.cache().plan_finish()?;
+        let count = report.tokens as usize;
+        let mut view = PlanView::default();
+        view.copies.extend(self.cache().copies().map(|copy| Copy {
+            group: copy.group.get(),
+            src: copy.source.get(),
+            dst: copy.target.get(),
+            tokens: copy.tokens,
+        }));
+        assert_eq!(view.copies.len(), report.copies as usize, "the report's copies");
+        for group in 0..self.spec.groups.len() as u16 {
+            // Two elements more than needed: the rest must say "do not write".
+            let (mut slots, mut positions) = (vec![0; count + 2], vec![0; count + 2]);
+            let written = self.cache().export_slots(GroupId::new(group), &mut slots, &mut positions)?;
+            assert_eq!((written as usize, &slots[count..]), (count, &[-1, -1][..]), "slots");
+            slots.truncate(count);
+            positions.truncate(count);
+            view.slots.push(slots);
+            view.positions = positions;
+        }
+        Ok(Outcome::ok(Value::Plan(view)))
+    }
+
+    fn drain(&mut self) -> Outcome {
+        let mut events = vec![kvfolio::Event::default(); self.spec.max_events()];
+        let (count, lost) = self.cache().read_events(&mut events);
+        events.truncate(count);
+        let slots: BTreeMap<u32, u16> = (0..).zip(&self.namespaces).map(|(ns, id)| (id.to_bits() as u32, ns)).collect();
+        let event = |event: kvfolio::Event| {
+            Some(Event {
+                kind: match event.kind {
+                    kvfolio::EventKind::Stored => EventKind::Stored,
+                    kvfolio::EventKind::Removed => EventKind::Removed,
+                    _ => EventKind::Cleared,
+                },
+                group: event.group,
+                page: event.page,
+                // The default namespace is open even where the scenario does not use it.
+                ns: Some(*slots.get(&event.namespace)?),
+                key: event.key,
+                parent: event.parent_key,
+            })
+        };
+        Outcome::ok(Value::Events(events.into_iter().filter_map(event).collect(), lost))
+    }
+
+    fn table(&self, id: SequenceId, group: u16) -> Result<Vec<u32>, Error> {
+        let cache = self.cache.get();
+        let group = GroupId::new(group);
+        let len = cache.sequence_pages(id, group)? as usize;
+        let row: Vec<i32> = match self.flavour {
+            Flavour::Plain => {
+                let stride = len + 2;
+                let mut out = vec![0; 2 * stride];
+                cache.export_dense(&[id, id], group, stride as u32, PAD, &mut out)?;
+                let (first, second) = out.split_at(stride);
+                assert_eq!((first, &first[len..]), (second, &[PAD, PAD][..]), "dense rows");
+                first[..len].to_vec()
+            }
+            Flavour::Sugar => {
+                let (mut starts, mut indices, mut last) = (vec![0; 2], vec![0; len], vec![0; 1]);
+                cache.export_csr(&[id], group, &mut starts, &mut indices, &mut last)?;
+                let info = cache.sequence_info(id)?;
+                let page = self.spec.groups[usize::from(group.get())].page_tokens;
+                let wanted = if info.written == 0 { 0 } else { (info.written - 1) % page + 1 };
+                assert_eq!((starts[1] as usize, last[0] as u32), (len, wanted), "compressed rows");
+                indices
+            }
+        };
+        Ok(row.into_iter().map(|page| page as u32).collect())
+    }
+}
+
+fn done(result: Result<(), Error>) -> Answer {
+    result.map(|()| Outcome::OK)
+}
+
+fn position(pos: Pos) -> u32 {
+    match pos {
+        Pos::At(at) => at,
+        Pos::Back(_) => unreachable!("the runner resolves positions"),
+    }
+}
+
+const fn absolute(time: Time) -> u64 {
+    resolve_time(time, 0)
+}
+
+fn accept(accept: &Accepted) -> Accept<'static> {
+    Accept { accepted: accept.accepted.unwrap_or(0), verified: accept.verified.unwrap_or(0), tokens: None }
+}
+
+/// The machine's word for an error of the cache.
+fn refusal(error: Error) -> Outcome {
+    let status = match error {
+        Error::Argument | Error::TimeWentBack => Status::Argument,
+        Error::Stale => Status::Stale,
+        Error::Busy | Error::Duplicate => Status::Busy,
+        Error::PlanState => Status::State,
+        Error::WindowLost => Status::WindowLost,
+        Error::Unsupported => Status::Unsupported,
+        Error::Shortage(short) if short.resource != Resource::Pages => Status::Capacity,
+        Error::Shortage(short) => {
+            let value = Value::Short(Shortage {
+                group: short.group.get(),
+                need: short.need,
+                have: short.have,
+                reclaimable: short.reclaimable,
+                pending: short.pending,
+            });
+            return match short.outcome {
+                kvfolio::Outcome::Retry => Outcome { status: Status::Retry, value },
+                kvfolio::Outcome::Pending => Outcome { status: Status::Pending, value },
+                kvfolio::Outcome::Never => Outcome { status: Status::Never, value: Value::Fits(short.most) },
+            };
+        }
+        other => panic!("{other}"),
+    };
+    Outcome::of(status)
+}
+
+impl Machine for RustMachine {
+    fn name(&self) -> &'static str {
+        match self.flavour {
+            Flavour::Plain => "rust",
+            Flavour::Sugar => "rust, sugared",
+        }
+    }
+
+    fn apply(&mut self, op: &Op) -> Outcome {
+        if let Op::PlanBegin { tick } | Op::Advance { tick } = op {
+            self.cache.note_tick(absolute(*tick));
+        }
+        self.step(op).unwrap_or_else(refusal)
+    }
+
+    fn pool(&self, pool: u16) -> PoolView {
+        let stats = self.cache.get().pool_stats(PoolId::new(pool)).expect("a pool of the configuration");
+        PoolView { used: stats.used, cached: stats.cached, free: stats.free, pending: stats.pending }
+    }
+
+    fn page(&self, pool: u16, page: u32) -> PageView {
+        let info = self.cache.get().page_info(PoolId::new(pool), PageId::new(page)).expect("a page of the configuration");
+        PageView { refs: info.refs, used: info.state == kvfolio::PageState::Used, indexed: info.indexed }
+    }
+
+    fn pages(&self, pool: u16) -> Vec<PageView> {
+        let pages = self.spec.pools[usize::from(pool)].pages;
+        (1..=pages).map(|page| self.page(pool, page)).collect()
+    }
+
+    fn sequence(&self, seq: Seq) -> Option<SeqView> {
+        let id = self.sequences.get(&seq).copied()?;
+        let info = self.cache.get().sequence_info(id).ok()?;
+        let tables = (0..self.spec.groups.len() as u16).map(|group| self.table(id, group).expect("a live table"));
+        Some(SeqView { len: info.len, verified: info.verified, published: info.published, tables: tables.collect() })
+    }
+
+    fn digest(&self) -> u64 {
+        self.cache.get().digest()
+    }
+
+    fn digest_kind(&self) -> u8 {
+        1
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let mut scratch = vec![0; self.cache.get().check_scratch(2) as usize];
+        let checked = self.cache.get().check(2, &mut scratch).map_err(|error| error.to_string())?;
+        checked.map_err(|violation| violation.to_string())
+    }
+}

@@ -1,0 +1,101 @@
+//! Random programs, and running a program on machines.
+
+use crate::bytes;
+use crate::guided;
+use crate::machine::Machine;
+use crate::model::Model;
+use crate::op::Op;
+use crate::rng::Rng;
+use crate::runner::{self, Harness};
+use crate::spec::{Policy, Spec};
+
+/// Makes the machines that must agree with the model on a configuration.
+pub type Build<'b> = &'b dyn Fn(&Spec) -> Result<Vec<Box<dyn Machine>>, String>;
+
+/// Where and why a program failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Index of the op; the number of ops when the closing comparison failed.
+    pub op: usize,
+    /// The first difference.
+    pub message: String,
+}
+
+/// The program of one seed, kept to what the model describes.
+pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
+    let mut rng = Rng::new(seed);
+    let (mut spec, mut ops) = bytes::decode(&rng.bytes(len));
+    spec.tail = false;
+    spec.pools.iter_mut().for_each(|pool| {
+        pool.policy = Policy::Lru;
+        pool.pages = pool.pages.min(64);
+    });
+    spec.groups.truncate(6);
+    if spec.anchor().is_none() {
+        spec.groups[0].kind = crate::spec::GroupKind::Full;
+    }
+    (spec.sequences, spec.tickets, spec.transfers, spec.events, spec.table_chunks) = (0, 0, 0, 0, 0);
+    ops.retain(|op| op_is_small(op));
+    (spec, ops)
+}
+
+/// Keeps escapes of the byte form from asking for unreasonably much.
+fn op_is_small(op: &Op) -> bool {
+    match op {
+        Op::Append { tokens, .. } | Op::Match { tokens, .. } | Op::Lookup { tokens, .. } => tokens.len() <= 256,
+        Op::PlanAdd { count, tokens, .. } | Op::Reserve { count, tokens, .. } => {
+            *count <= 256 && tokens.as_ref().is_none_or(|tokens| tokens.len() <= 256)
+        }
+        _ => true,
+    }
+}
+
+/// A guided program: made while the model runs it.
+pub fn guided_program(seed: u64, spec: Option<Spec>, count: usize) -> (Spec, Vec<Op>) {
+    let mut rng = Rng::new(seed);
+    let spec = spec.unwrap_or_else(|| guided::spec(&mut rng));
+    let mut model = Model::new(&spec).expect("a guided configuration is modelled");
+    let mut ops = Vec::with_capacity(count);
+    for _ in 0..count {
+        let op = guided::op(&mut rng, &spec, &model);
+        let resolved = runner::resolve(&op, &model);
+        ops.push(op);
+        if let Some(op) = resolved {
+            // A broken model panics: the program ends with the op that shows it.
+            let step = core::panic::AssertUnwindSafe(|| drop(model.apply(&op)));
+            if std::panic::catch_unwind(step).is_err() {
+                break;
+            }
+        }
+    }
+    (spec, ops)
+}
+
+/// Runs a program; `Ok` carries the leading machine's digest at the end.
+///
+/// # Errors
+/// The first difference.
+pub fn run(spec: &Spec, ops: &[Op], build: Build<'_>, thorough_every: u32) -> Result<u64, Failure> {
+    let fail = |op: usize, message: String| Failure { op, message };
+    let machines = build(spec).map_err(|message| fail(0, message))?;
+    let mut harness = Harness::new(spec, machines).map_err(|message| fail(0, message))?;
+    harness.thorough_every = thorough_every;
+    for (at, op) in ops.iter().enumerate() {
+        harness.apply(op).map_err(|message| fail(at, message))?;
+    }
+    harness.finish().map_err(|message| fail(ops.len(), message))?;
+    Ok(harness.digest())
+}
+
+/// As [`run`], with a panic of any machine turned into a failure.
+///
+/// # Errors
+/// The first difference or panic.
+pub fn run_caught(spec: &Spec, ops: &[Op], build: Build<'_>, thorough_every: u32) -> Result<u64, Failure> {
+    let run = core::panic::AssertUnwindSafe(|| run(spec, ops, build, thorough_every));
+    std::panic::catch_unwind(run).unwrap_or_else(|cause| {
+        let text = cause.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).into()));
+        Err(Failure { op: 0, message: format!("panic: {}", text.unwrap_or_default()) })
+    })
+}
