@@ -13,7 +13,7 @@ use crate::mem::Slots;
 /// Where a pool's bitmap lies in the words that all pools share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct FreeSet {
+pub(crate) struct FreeSet {
     /// First word of each level.
     level: [u32; 5],
     levels: u32,

@@ -252,8 +252,8 @@ impl Cache<'_> {
     pub(crate) fn most(&self, sequence: &Sequence, fits: impl Fn(&Self, u32) -> bool) -> u32 {
         let (mut low, mut high) = (0_u32, u32::MAX.saturating_sub(sequence.len));
         while low < high {
-            let half = high.wrapping_sub(low).wrapping_add(1) >> 1;
-            let middle = low.wrapping_add(half);
+            let span = high.wrapping_sub(low);
+            let middle = low.wrapping_add(span.div_ceil(2));
             if fits(self, middle) {
                 low = middle;
             } else {
