@@ -4,12 +4,13 @@
 //! operation: `matching`, `release`, `fork`, `publish`, `plan`, `transfer`, `retain`, `quota`, `export`, `stats`, `check`,
 //! `digest`.
 
-use crate::config::{Config, ConfigError, IndexKind, Limits, PublishMode};
+use crate::config::{Config, ConfigError, IndexKind, PublishMode};
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::group::Group;
 use crate::ids::{GroupId, NamespaceId, PageId, PoolId, SequenceId, Tick};
 use crate::index::{Index, IndexArrays};
+use crate::limits::Limits;
 use crate::mem::Slots;
 use crate::namespace::{NamespaceKey, Namespaces};
 use crate::pages::{NULL, PageArrays, Pages, Traits};

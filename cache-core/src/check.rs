@@ -101,7 +101,8 @@ impl Cache<'_> {
         for index in 0..self.limits.pools {
             let pool = self.pages.pools.get(index);
             let sum = u64::from(pool.free).saturating_add(u64::from(pool.cached));
-            let promised = pool.promised == 0 || (self.plan.is_building() && pool.promised <= pool.free.saturating_add(pool.cached));
+            let promised = pool.promised == 0
+                || (self.plan.is_building() && pool.promised <= pool.free.saturating_add(pool.cached));
             ensure(sum <= u64::from(pool.pages) && promised && pool.pending <= pool.used(), Rule::Counters, index)?;
         }
         Ok(())
@@ -270,7 +271,8 @@ impl Cache<'_> {
             ensure(counted == self.pages.traits.pending.get(page), Rule::Pending, page)?;
             pending = pending.saturating_add(u32::from(self.pages.is_pending(page)));
         }
-        let sum = (0..self.limits.pools).fold(0_u32, |sum, pool| sum.saturating_add(self.pages.pools.get(pool).pending));
+        let sum =
+            (0..self.limits.pools).fold(0_u32, |sum, pool| sum.saturating_add(self.pages.pools.get(pool).pending));
         ensure(pending == sum, Rule::Pending, 0)
     }
 

@@ -107,8 +107,18 @@ impl Cache<'_> {
                     continue;
                 }
                 walk.put(&[
-                    s.namespace, s.len, s.verified, s.known, s.tip, s.depth, s.duplicates, s.inherited, s.class, s.plan,
-                    s.closing, s.loads,
+                    s.namespace,
+                    s.len,
+                    s.verified,
+                    s.known,
+                    s.tip,
+                    s.depth,
+                    s.duplicates,
+                    s.inherited,
+                    s.class,
+                    s.plan,
+                    s.closing,
+                    s.loads,
                 ]);
                 walk.put_wide(&[s.deadline, s.user]);
                 for group in 0..self.limits.groups {

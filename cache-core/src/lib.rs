@@ -80,6 +80,7 @@ mod fork;
 mod group;
 mod ids;
 mod index;
+mod limits;
 mod matching;
 mod mem;
 mod namespace;
@@ -103,8 +104,8 @@ mod unindex;
 pub use cache::Cache;
 pub use check::{Rule, Violation};
 pub use config::{
-    CHUNK_ENTRIES, Config, ConfigError, GroupConfig, GroupKind, IndexKind, MAX_CLASSES, MAX_GROUPS, MAX_HANDLES, MAX_PAGES,
-    MAX_POOLS, Policy, PoolConfig, PublishMode, WindowKeep,
+    CHUNK_ENTRIES, Config, ConfigError, GroupConfig, GroupKind, IndexKind, MAX_CLASSES, MAX_GROUPS, MAX_HANDLES,
+    MAX_PAGES, MAX_POOLS, Policy, PoolConfig, PublishMode, WindowKeep,
 };
 pub use error::{Error, Outcome, Resource, Shortage};
 pub use events::{Event, EventKind};

@@ -65,7 +65,6 @@ impl<'m, T: Copy + Default> Slots<'m, T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> {
         self.0.iter().copied()
     }
-
 }
 
 /// Adds to a statistic; it stays at its largest value rather than wrap.

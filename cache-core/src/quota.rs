@@ -114,7 +114,8 @@ impl Cache<'_> {
             }
             let alone = |cache: &Self, n: u32| {
                 let groups = (0..cache.visible_groups()).map(|index| cache.groups.get(index));
-                let need = groups.filter(|group| group.pool == pool).map(|group| u64::from(group.resident(sequence.len, n)));
+                let need =
+                    groups.filter(|group| group.pool == pool).map(|group| u64::from(group.resident(sequence.len, n)));
                 need.sum::<u64>() <= u64::from(quota.limit)
             };
             let never = !alone(self, count);

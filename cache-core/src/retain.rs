@@ -53,7 +53,11 @@ impl Pages<'_> {
         while page != NULL && !self.is_root(page) {
             let first = self.traits.leased.get(page) == 0;
             let add = |pages: &mut Self| pages.traits.leased.with(page, |count| *count = count.saturating_add(1));
-            if first { self.relist(page, add) } else { add(self) }
+            if first {
+                self.relist(page, add)
+            } else {
+                add(self)
+            }
             if !first {
                 break;
             }
@@ -66,7 +70,11 @@ impl Pages<'_> {
         while page != NULL && !self.is_root(page) {
             let last = self.traits.leased.get(page) == 1;
             let remove = |pages: &mut Self| pages.traits.leased.with(page, |count| *count = count.saturating_sub(1));
-            if last { self.relist(page, remove) } else { remove(self) }
+            if last {
+                self.relist(page, remove)
+            } else {
+                remove(self)
+            }
             if !last {
                 break;
             }

@@ -55,7 +55,30 @@ pub struct Sequence {
     pub(crate) user: u64,
 }
 
-crate::records::zero!(Sequence { generation, is_live, namespace, len, verified, known, tip, depth, duplicates, inherited, class, plan, closing, parts, loads, queue_prev, queue_next, stable, version, previous, deadline, user });
+crate::records::zero!(Sequence {
+    generation,
+    is_live,
+    namespace,
+    len,
+    verified,
+    known,
+    tip,
+    depth,
+    duplicates,
+    inherited,
+    class,
+    plan,
+    closing,
+    parts,
+    loads,
+    queue_prev,
+    queue_next,
+    stable,
+    version,
+    previous,
+    deadline,
+    user
+});
 
 /// Which table of handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +119,7 @@ impl<'m> Holders<'m> {
             }
             let table = HandleTable { start, count, live: 0, free };
             start = start.saturating_add(count);
-            word = word.saturating_add(crate::config::free_words_of(count));
+            word = word.saturating_add(crate::limits::free_words_of(count));
             table
         });
         Self { slots: Slots::new(slots), words, tables, queue_head: 0, queue_tail: 0, next_deadline: Tick::MAX }

@@ -7,7 +7,8 @@
 //! Every array is valid when all its bytes are zero. Init writes them in place, slice by slice; nothing large is ever
 //! on the stack.
 
-use crate::config::{Config, ConfigError, IndexKind, Limits, free_words_of};
+use crate::config::{Config, ConfigError, IndexKind};
+use crate::limits::{Limits, free_words_of};
 
 /// Calls a macro with the list of arrays, as `name: Type,` lines.
 #[doc(hidden)]
@@ -76,6 +77,7 @@ macro_rules! define {
         impl StorageCounts {
             /// Bytes of all arrays together, alignment between them apart.
             #[must_use]
+            #[allow(clippy::arithmetic_side_effects)] // lengths are below 2^32, sizes below 2^8
             pub const fn bytes(&self) -> u64 {
                 0 $(+ self.$name as u64 * size_of::<$type>() as u64)*
             }

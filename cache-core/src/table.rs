@@ -120,7 +120,9 @@ impl<'m> Tables<'m> {
 
     /// Chunks that a row for entries `[0, sinks)` and `[first, end)` needs.
     pub(crate) fn chunks_for(sinks: u32, first: u32, end: u32) -> u32 {
-        let whole = |from: u32, to: u32| if from >= to { 0 } else { (to.wrapping_sub(1) >> SHIFT).wrapping_sub(from >> SHIFT).wrapping_add(1) };
+        let whole = |from: u32, to: u32| {
+            if from >= to { 0 } else { (to.wrapping_sub(1) >> SHIFT).wrapping_sub(from >> SHIFT).wrapping_add(1) }
+        };
         let shared = sinks > 0 && first < end && sinks.wrapping_sub(1) >> SHIFT == first >> SHIFT;
         whole(0, sinks).wrapping_add(whole(first, end)).wrapping_sub(u32::from(shared))
     }
@@ -262,7 +264,12 @@ impl<'m> Tables<'m> {
 
     /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
     /// first entry and its entries, NULL where it has none.
-    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32) -> Option<(u32, [u32; CHUNK_ENTRIES as usize])> {
+    pub(crate) fn pop_chunk(
+        &mut self,
+        holder: u32,
+        group: u32,
+        keep: u32,
+    ) -> Option<(u32, [u32; CHUNK_ENTRIES as usize])> {
         let index = self.row(holder, group);
         let tail = self.rows.get(index).tail;
         let base = self.links.get(tail).number << SHIFT;

@@ -35,7 +35,13 @@ impl Cache<'_> {
     /// # Errors
     /// `Argument` for an empty range or one beyond the length, `Busy` for a sequence in an open plan, `WindowLost`, `Stale`,
     /// or a shortage of transfers, table chunks or media spans.
-    pub fn io_begin(&mut self, source: Source, start: u32, end: u32, direction: Direction) -> Result<TransferId, Error> {
+    pub fn io_begin(
+        &mut self,
+        source: Source,
+        start: u32,
+        end: u32,
+        direction: Direction,
+    ) -> Result<TransferId, Error> {
         let (from, owner) = match source {
             Source::Sequence(id) => (self.sequence(id)?, id.to_bits()),
             Source::Ticket(id) => (self.holders.resolve(Kind::Ticket, id.parts())?, 0),

@@ -167,8 +167,18 @@ fn holds_its_rules() {
                 for variant in 0..4_u32 {
                     let all = [
                         GroupConfig { page_tokens, ..GroupConfig::FULL },
-                        GroupConfig { page_tokens, kind: GroupKind::Window { window: 9, sinks: 3 }, pool: 1, ..GroupConfig::FULL },
-                        GroupConfig { page_tokens: page_tokens * 2, pool: 1, window_keep: WindowKeep::Exact, ..GroupConfig::FULL },
+                        GroupConfig {
+                            page_tokens,
+                            kind: GroupKind::Window { window: 9, sinks: 3 },
+                            pool: 1,
+                            ..GroupConfig::FULL
+                        },
+                        GroupConfig {
+                            page_tokens: page_tokens * 2,
+                            pool: 1,
+                            window_keep: WindowKeep::Exact,
+                            ..GroupConfig::FULL
+                        },
                     ];
                     let policy = [Policy::Lru, Policy::Fifo, Policy::Lfu, Policy::Lru][variant as usize];
                     let pools = [PoolConfig { pages, policy }, PoolConfig { pages: pages * 2, policy }];

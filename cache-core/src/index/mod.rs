@@ -21,8 +21,9 @@ pub use parts::{KeyPart, MediaSpan};
 pub(crate) use parts::{Parts, Spans};
 pub(crate) use resume::Resume;
 
-use crate::config::{IndexKind, Limits};
+use crate::config::IndexKind;
 use crate::events::{Event, EventKind, Events};
+use crate::limits::Limits;
 use crate::mem::Slots;
 use crate::pages::{NULL, Pages};
 use crate::table::Tables;
@@ -341,7 +342,8 @@ impl<'m> Index<'m> {
 
     /// Exported key of a node: `xxh3_64(tokens, seed = key of the parent)`, the spans that begin in it folded in after.
     fn key_of(&self, parent: u32, tokens: &[u32], parts: u32) -> u64 {
-        let mut key = probe::hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
+        let mut key =
+            probe::hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
         for part in self.parts.list(parts) {
             key = part.hash(key);
         }

@@ -76,7 +76,7 @@ impl Index<'_> {
         let mut run = 0_u32;
         while run < most {
             let at = page.wrapping_sub(run).wrapping_sub(1);
-            let ones = (!(self.chain.get(at >> 6) << (63 - (at & 63)))).leading_zeros().min((at & 63).wrapping_add(1));
+            let ones = (!(self.chain.get(at >> 6) << (63 ^ (at & 63)))).leading_zeros().min((at & 63).wrapping_add(1));
             run = run.wrapping_add(ones);
             if ones <= at & 63 {
                 break;
@@ -103,13 +103,7 @@ impl Index<'_> {
 
     /// Visits the path to a node of the given depth in runs of consecutive pages, last run first:
     /// `(first page, entry of the first page, count)`.
-    pub(crate) fn path_runs(
-        &self,
-        pages: &Pages<'_>,
-        tip: u32,
-        depth: u32,
-        mut visit: impl FnMut(u32, u32, u32),
-    ) {
+    pub(crate) fn path_runs(&self, pages: &Pages<'_>, tip: u32, depth: u32, mut visit: impl FnMut(u32, u32, u32)) {
         let (mut node, mut depth) = (tip, depth);
         while depth > 0 && node != NULL && !pages.is_root(node) {
             let run = self.run_to(node, depth.wrapping_sub(1));

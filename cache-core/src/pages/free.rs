@@ -132,7 +132,7 @@ fn bit(id: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::free_words_of;
+    use crate::limits::free_words_of;
     extern crate std;
     use std::vec;
 

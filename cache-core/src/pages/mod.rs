@@ -20,7 +20,8 @@ pub(crate) use order::End;
 pub use order::List;
 pub(crate) use refs::Holder;
 
-use crate::config::{Limits, Policy};
+use crate::config::Policy;
+use crate::limits::Limits;
 use crate::mem::Slots;
 use crate::quota::QuotaCell;
 
@@ -170,7 +171,7 @@ impl<'m> Pages<'m> {
                 base = base.saturating_add(count);
             }
             let set = FreeSet::lay_out(word, count);
-            word = word.saturating_add(crate::config::free_words_of(count));
+            word = word.saturating_add(crate::limits::free_words_of(count));
             for id in 1..=count {
                 set.insert(&mut pages.words, id);
             }

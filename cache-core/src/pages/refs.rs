@@ -26,7 +26,7 @@ impl Pages<'_> {
     /// Removes one reference. A page left without any becomes CACHED if it is indexed, else FREE.
     #[inline]
     pub(crate) fn unhold(&mut self, page: u32, holder: Holder) {
-        self.change(page, -1, -i32::from(holder == Holder::Transfer));
+        self.change(page, -1, if holder == Holder::Transfer { -1 } else { 0 });
     }
 
     fn change(&mut self, page: u32, refs: i32, pending: i32) {
@@ -58,7 +58,8 @@ impl Pages<'_> {
             if is_pending != before.pending() {
                 let index = self.pool_of(page);
                 self.pools.with(index, |pool| {
-                    pool.pending = if is_pending { pool.pending.saturating_add(1) } else { pool.pending.saturating_sub(1) };
+                    pool.pending =
+                        if is_pending { pool.pending.saturating_add(1) } else { pool.pending.saturating_sub(1) };
                 });
             }
             if !before.indexed || self.is_hung(page) {
@@ -89,7 +90,7 @@ impl Pages<'_> {
     pub(crate) fn unhold_parent_of(&mut self, page: u32) {
         let state = self.state(page);
         if state.count > 0 {
-            self.change(state.parent, -1, -i32::from(state.pending()));
+            self.change(state.parent, -1, if state.pending() { -1 } else { 0 });
         }
     }
 }

@@ -85,13 +85,7 @@ impl Cache<'_> {
     }
 
     /// Checks every capacity; what the pools are asked for is in `Pool::asked` afterwards.
-    fn may_add(
-        &mut self,
-        holder: u32,
-        sequence: &Sequence,
-        count: u32,
-        flags: u32,
-    ) -> Result<(Extras, u32), Error> {
+    fn may_add(&mut self, holder: u32, sequence: &Sequence, count: u32, flags: u32) -> Result<(Extras, u32), Error> {
         let mut flags = flags;
         let mut extras = self.ask(holder, sequence, count, flags);
         if self.first_short_pool().is_some() {

@@ -82,12 +82,16 @@ impl Cache<'_> {
             self.index.store_from(&self.tables, self.limits.anchor, entry.holder, sequence.len, tokens);
         }
         let known = if stays_known { len } else { sequence.known };
-        let verified =
-            if sequence.verified == sequence.len { sequence.len.wrapping_add(accept.verified) } else { sequence.verified };
+        let verified = if sequence.verified == sequence.len {
+            sequence.len.wrapping_add(accept.verified)
+        } else {
+            sequence.verified
+        };
         if accept.accepted < entry.count {
             self.give_back(entry.holder, len, len.wrapping_sub(accept.accepted).wrapping_add(entry.count));
         }
-        self.holders.with(entry.holder, |sequence| (sequence.len, sequence.verified, sequence.known) = (len, verified, known));
+        self.holders
+            .with(entry.holder, |sequence| (sequence.len, sequence.verified, sequence.known) = (len, verified, known));
         bump(&mut self.counters.committed_tokens, u64::from(accept.accepted));
     }
 
@@ -186,7 +190,8 @@ impl Cache<'_> {
         self.pages.set_replaced_if_private(copy.source);
         if copy.was_tip != 0 {
             let parent = self.holders.get(holder).tip;
-            self.holders.with(holder, |sequence| (sequence.tip, sequence.depth) = (copy.source, last.saturating_add(1)));
+            self.holders
+                .with(holder, |sequence| (sequence.tip, sequence.depth) = (copy.source, last.saturating_add(1)));
             self.pages.unhold(parent, Holder::Live);
         }
         self.disown(copy.target);

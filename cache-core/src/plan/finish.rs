@@ -205,16 +205,17 @@ impl Cache<'_> {
 
     /// The copies of the last finished plan, in the order in which they must be listed; all run before any write.
     pub fn copies(&self) -> impl Iterator<Item = PageCopy> + '_ {
-        (0..self.plan.copy_count).map(|nth| {
-            let copy = self.plan.copies.get(nth);
-            PageCopy {
-                group: GroupId::new(u16::try_from(copy.group).unwrap_or(0)),
-                source: self.page_id(copy.source),
-                target: self.page_id(copy.target),
-                tokens: copy.tokens,
-            }
-        })
-        .filter(|copy| u32::from(copy.group.get()) < self.visible_groups())
+        (0..self.plan.copy_count)
+            .map(|nth| {
+                let copy = self.plan.copies.get(nth);
+                PageCopy {
+                    group: GroupId::new(u16::try_from(copy.group).unwrap_or(0)),
+                    source: self.page_id(copy.source),
+                    target: self.page_id(copy.target),
+                    tokens: copy.tokens,
+                }
+            })
+            .filter(|copy| u32::from(copy.group.get()) < self.visible_groups())
     }
 
     /// Pages of the last finished plan whose content another namespace left, as (pool, page).
