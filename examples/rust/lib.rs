@@ -1,1 +1,3 @@
-//! Examples of kvfolio: engines, firmware and tools.
+//! What the examples of kvfolio share.
+
+pub mod workload;

@@ -25,7 +25,7 @@ pub(crate) fn needed<T>(result: Result<T, Error>, out: Option<Out<usize>>) -> Re
     result.map_err(Status::from)
 }
 
-fn describe(shortage: &Shortage) -> kvf_shortage {
+pub(crate) fn describe(shortage: &Shortage) -> kvf_shortage {
     kvf_shortage {
         struct_size: 0,
         resource: shortage.resource as u32,

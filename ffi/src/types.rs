@@ -393,7 +393,7 @@ pub struct kvf_row_delta {
     pub count: u32,
 }
 
-/// What kvf_table_changed wrote, or on KVF_ERR_SHORT_BUFFER needs.
+/// What kvf_table_changed wrote.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct kvf_delta_report {

@@ -189,8 +189,6 @@ pub trait Machine {
     fn pool(&self, pool: u16) -> PoolView;
     /// State of a page.
     fn page(&self, pool: u16, page: u32) -> PageView;
-    /// State of the pages `1..=N` of a pool.
-    fn pages(&self, pool: u16) -> Vec<PageView>;
     /// A live sequence, `None` when the label names none.
     fn sequence(&self, seq: Seq) -> Option<SeqView>;
     /// Digest of the logical state, comparable between machines of the same [`Machine::digest_kind`].

@@ -370,11 +370,6 @@ impl Machine for RustMachine {
         PageView { refs: info.refs, used: info.state == kvfolio::PageState::Used, indexed: info.indexed }
     }
 
-    fn pages(&self, pool: u16) -> Vec<PageView> {
-        let pages = self.spec.pools[usize::from(pool)].pages;
-        (1..=pages).map(|page| self.page(pool, page)).collect()
-    }
-
     fn sequence(&self, seq: Seq) -> Option<SeqView> {
         let id = self.sequences.get(&seq).copied()?;
         let info = self.cache.get().sequence_info(id).ok()?;

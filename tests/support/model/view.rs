@@ -7,6 +7,21 @@ use super::Model;
 use crate::machine::{Machine, Oracle, Outcome, PageView, PoolView, SeqView};
 use crate::op::{Op, Owner, Seq, Ticket, Transfer};
 
+impl Model {
+    /// State of the pages `1..=N` of a pool.
+    pub fn pages(&self, pool: u16) -> Vec<PageView> {
+        let refs = self.references();
+        let own = usize::from(pool);
+        (1..=self.state.pools[own].pages)
+            .map(|id| PageView {
+                refs: refs.get(&(own, id)).copied().unwrap_or(0),
+                used: self.state.pools[own].is_used(id),
+                indexed: self.state.index.homes.contains_key(&(own, id)),
+            })
+            .collect()
+    }
+}
+
 impl Machine for Model {
     fn name(&self) -> &'static str {
         "model"
@@ -29,18 +44,6 @@ impl Machine for Model {
             used: self.state.pools[key.0].is_used(page),
             indexed: self.state.index.homes.contains_key(&key),
         }
-    }
-
-    fn pages(&self, pool: u16) -> Vec<PageView> {
-        let refs = self.references();
-        let own = usize::from(pool);
-        (1..=self.state.pools[own].pages)
-            .map(|id| PageView {
-                refs: refs.get(&(own, id)).copied().unwrap_or(0),
-                used: self.state.pools[own].is_used(id),
-                indexed: self.state.index.homes.contains_key(&(own, id)),
-            })
-            .collect()
     }
 
     fn sequence(&self, seq: Seq) -> Option<SeqView> {

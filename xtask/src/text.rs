@@ -1,0 +1,80 @@
+//! Text of the header: comments, and declarations with their comments beside them.
+
+/// Longest line.
+const WIDTH: usize = 100;
+
+/// Breaks text into lines of at most `width`. Blank lines part paragraphs; fenced blocks stay as they are.
+pub(crate) fn wrap(text: &[String], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut fenced = false;
+    for source in text {
+        let trimmed = source.trim_end();
+        if trimmed.trim_start().starts_with("```") {
+            flush(&mut lines, &mut line);
+            fenced = !fenced;
+        } else if fenced {
+            lines.push(format!("    {trimmed}"));
+        } else if trimmed.trim().is_empty() {
+            flush(&mut lines, &mut line);
+            lines.push(String::new());
+        } else {
+            if trimmed.trim_start().starts_with("- ") {
+                flush(&mut lines, &mut line);
+            }
+            for word in trimmed.replace('`', "").split_whitespace() {
+                if !line.is_empty() && line.len() + 1 + word.len() > width {
+                    flush(&mut lines, &mut line);
+                }
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+        }
+    }
+    flush(&mut lines, &mut line);
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+fn flush(lines: &mut Vec<String>, line: &mut String) {
+    if !line.is_empty() {
+        lines.push(std::mem::take(line));
+    }
+}
+
+/// A comment of its own lines.
+pub(crate) fn comment(text: &[String], indent: &str) -> String {
+    let lines = wrap(text, WIDTH - 3 - indent.len());
+    match lines.as_slice() {
+        [] => String::new(),
+        [one] if one.len() + indent.len() + 6 <= WIDTH => format!("{indent}/* {one} */\n"),
+        many => {
+            let body: String = many.iter().map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n").collect();
+            format!("{indent}/*\n{body}{indent} */\n")
+        }
+    }
+}
+
+/// Declarations, each with its comment behind it where that fits, else above it.
+pub(crate) fn aligned(items: &[(Vec<String>, String)], indent: &str) -> String {
+    let widest = items.iter().map(|(_, code)| code.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (doc, code) in items {
+        let lines = wrap(doc, WIDTH * 8);
+        let line = format!("{indent}{code:widest$} /* {} */", lines.join(" "));
+        if lines.is_empty() {
+            out.push_str(&format!("{indent}{code}\n"));
+        } else if lines.len() == 1 && line.len() <= WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+        } else {
+            out.push_str(&comment(doc, indent));
+            out.push_str(&format!("{indent}{code}\n"));
+        }
+    }
+    out
+}
