@@ -81,6 +81,7 @@ impl Cache<'_> {
             let first = self.tables.first(from, index).min(self.groups.get(index).first(at));
             self.tables.set_first(to, index, first);
         }
+        self.holders.with(from, |parent| parent.writable = 0); // its last page is shared now
         let parts = self.index.parts.copy(crate::index::Spans::Stored(state.parts), 0, at).unwrap_or(0);
         self.holders.with(to, |child| {
             child.len = at;

@@ -37,6 +37,8 @@ pub(crate) struct Limits {
     pub(crate) free_words: u32,
     pub(crate) probe_slots: u32,
     pub(crate) index: IndexKind,
+    /// Whether some group has a window.
+    pub(crate) windows: bool,
     pub(crate) fifo: bool,
     pub(crate) counted: bool,
     pub(crate) partial_tail: bool,
@@ -71,7 +73,7 @@ impl Limits {
             counted |= matches!(pools[i].policy, Policy::Lfu);
             i += 1;
         }
-        let (mut anchor, mut largest, mut g) = (groups.len(), 1_u16, 0);
+        let (mut anchor, mut largest, mut windows, mut g) = (groups.len(), 1_u16, false, 0);
         while g < groups.len() {
             let group = &groups[g];
             if group.page_tokens == 0 || group.page_tokens > 256 || !group.page_tokens.is_power_of_two() {
@@ -83,7 +85,8 @@ impl Limits {
             match group.kind {
                 GroupKind::Full if anchor == groups.len() => anchor = g,
                 GroupKind::Window { window: 0, .. } => return Err(ConfigError::Window),
-                _ => {}
+                GroupKind::Window { .. } => windows = true,
+                GroupKind::Full => {}
             }
             if group.page_tokens > largest {
                 largest = group.page_tokens;
@@ -192,6 +195,7 @@ impl Limits {
             free_words: free_words as u32,
             probe_slots: probe_slots as u32,
             index: config.index,
+            windows,
             fifo,
             counted,
             partial_tail: config.partial_tail,

@@ -31,6 +31,7 @@ impl Cache<'_> {
         let holder = self.sequence(id)?;
         if self.holders.get(holder).plan != 0 {
             self.holders.with(holder, |sequence| sequence.closing = 1_u32.saturating_add(mode as u32));
+            self.plan.closes = self.plan.closes.saturating_add(1);
             return Ok(());
         }
         self.close_holder(holder, mode);
@@ -155,6 +156,7 @@ impl Cache<'_> {
         let parts = if parts == 0 { 0 } else { self.index.parts.truncate(parts, len) };
         self.holders.with(holder, |sequence| {
             sequence.len = len;
+            sequence.writable = 0;
             sequence.verified = sequence.verified.min(len);
             sequence.known = sequence.known.min(len);
             sequence.inherited = sequence.inherited.min(end);

@@ -41,6 +41,10 @@ pub struct Sequence {
     pub(crate) parts: u32,
     /// Transfers under way on it that load.
     pub(crate) loads: u32,
+    /// Tokens below this can be written without a new page or a copy in any group; 0 = look.
+    pub(crate) writable: u32,
+    /// The anchor page of token `writable - 1`.
+    pub(crate) last_page: u32,
     /// Neighbours in the publish queue.
     pub(crate) queue_prev: u32,
     pub(crate) queue_next: u32,
@@ -71,6 +75,8 @@ crate::records::zero!(Sequence {
     closing,
     parts,
     loads,
+    writable,
+    last_page,
     queue_prev,
     queue_next,
     stable,

@@ -5,8 +5,9 @@
 //! ```c
 //! kvf_pool_config pool = { sizeof pool, 1024, KVF_POLICY_LRU };
 //! kvf_group_config group = { .struct_size = sizeof group, .page_tokens = 16 };
-//! kvf_config cfg = { .struct_size = sizeof cfg, .abi_version = KVF_ABI_VERSION, .pools = &pool, .groups = &group,
-//!                    .n_pools = 1, .n_groups = 1, .sequences = 64, .tickets = 64 };
+//! kvf_config cfg = { .struct_size = sizeof cfg, .abi_version = KVF_ABI_VERSION,
+//!                    .pools = &pool, .groups = &group, .n_pools = 1, .n_groups = 1,
+//!                    .sequences = 64, .tickets = 64 };
 //! size_t bytes, align;
 //! kvf_cache *cache;
 //! if (kvf_cache_required_size(&cfg, &bytes, &align) != KVF_OK) ...

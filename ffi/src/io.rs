@@ -9,7 +9,16 @@ use crate::cache::kvf_cache;
 use crate::ptr;
 use crate::short::explain;
 use crate::status::{KVF_ERR_ARGUMENT, Status, answer, kvf_status};
-use crate::types::*;
+use crate::types::{kvf_seq, kvf_shortage, kvf_ticket, kvf_transfer};
+
+/// Out of the pages.
+pub const KVF_IO_STORE: u32 = 0;
+/// Into the pages.
+pub const KVF_IO_LOAD: u32 = 1;
+/// The content is what it should be.
+pub const KVF_IO_OK: u32 = 0;
+/// It is not, or nobody knows.
+pub const KVF_IO_FAILED: u32 = 1;
 
 /// Begins a transfer of tokens `start` to `end` - 1 of a sequence; `direction` is KVF_IO_STORE or KVF_IO_LOAD. While a load
 /// runs, nothing of the sequence is published. KVF_ERR_BUSY in an open plan, KVF_ERR_WINDOW_LOST. O(pages).

@@ -10,7 +10,12 @@ use crate::prefix::read_prompt;
 use crate::ptr;
 use crate::short::explain;
 use crate::status::{KVF_ERR_ARGUMENT, Status, answer, kvf_status};
-use crate::types::{KVF_MOVE_COLD, KVF_MOVE_HOT, kvf_lease, kvf_prompt, kvf_seq, kvf_shortage, kvf_tick};
+use crate::types::{kvf_lease, kvf_prompt, kvf_seq, kvf_shortage, kvf_tick};
+
+/// Move to be evicted first. Pages that have children elsewhere stay.
+pub const KVF_MOVE_COLD: u32 = 0;
+/// Move to be evicted last within their class.
+pub const KVF_MOVE_HOT: u32 = 1;
 
 /// Keeps the published pages of a sequence's first `upto` tokens above all others until time passes `until`.
 /// KVF_ERR_ARGUMENT when none of these tokens is published or `until` has passed.

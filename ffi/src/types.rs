@@ -10,7 +10,9 @@ use kvfolio::{
     WindowKeep,
 };
 
+use crate::io::{KVF_IO_LOAD, KVF_IO_STORE};
 use crate::ptr::Versioned;
+use crate::retain::{KVF_MOVE_COLD, KVF_MOVE_HOT};
 
 /// One token of the model's vocabulary.
 pub type kvf_token = u32;
@@ -422,20 +424,6 @@ pub struct kvf_ring_report {
     /// One past the last page.
     pub end: u32,
 }
-
-/// Move to be evicted first. Pages that have children elsewhere stay.
-pub const KVF_MOVE_COLD: u32 = 0;
-/// Move to be evicted last within their class.
-pub const KVF_MOVE_HOT: u32 = 1;
-
-/// Out of the pages.
-pub const KVF_IO_STORE: u32 = 0;
-/// Into the pages.
-pub const KVF_IO_LOAD: u32 = 1;
-/// The content is what it should be.
-pub const KVF_IO_OK: u32 = 0;
-/// It is not, or nobody knows.
-pub const KVF_IO_FAILED: u32 = 1;
 
 /// A page entered the index.
 pub const KVF_EVENT_STORED: u32 = 0;

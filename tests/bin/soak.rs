@@ -1,7 +1,7 @@
 //! Long guided runs over a grid of configurations, every machine in lock step with the model.
 //!
-//! `kvf-soak [--ops N] [--seed S] [--only NAME]`; N ops per configuration (20000 by default). A failure
-//! is printed as a short case; exit status 1.
+//! `kvf-soak [--ops N] [--seed S] [--only NAME] [--without WORD]`; N ops per configuration (20000 by
+//! default), without those whose text has the word. A failure is printed as a short case; exit status 1.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use kvfolio_tests::{drivers, guided, shrink, text};
 const STRETCH: usize = 4_000;
 
 fn main() -> ExitCode {
-    let (mut ops, mut seed, mut only) = (20_000usize, 1u64, String::new());
+    let (mut ops, mut seed, mut only, mut without) = (20_000usize, 1u64, String::new(), None);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let value = args.next().unwrap_or_default();
@@ -24,20 +24,21 @@ fn main() -> ExitCode {
             "--ops" => ops = value.parse().unwrap_or(ops),
             "--seed" => seed = value.parse().unwrap_or(seed),
             "--only" => only = value,
+            "--without" => without = Some(value),
             _ => {
-                eprintln!("kvf-soak [--ops N] [--seed S] [--only NAME]");
+                eprintln!("kvf-soak [--ops N] [--seed S] [--only NAME] [--without WORD]");
                 return ExitCode::from(2);
             }
         }
     }
     let mut failed = 0;
     for (name, spec) in grid().into_iter().filter(|(name, _)| name.contains(&only)) {
-        match soak(&spec, ops, seed) {
+        match soak(&spec, ops, seed, without.as_deref()) {
             Ok(digest) => println!("pass {name:<28} {ops} ops {digest:016x}"),
             Err((program, failure)) => {
                 failed += 1;
                 println!("FAIL {name:<28} {}", failure.message);
-                println!("{}", shortened(&spec, &program));
+                println!("{}", shortened(&spec, &program, &failure.message));
             }
         }
     }
@@ -76,7 +77,7 @@ fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
     }
 }
 
-fn soak(spec: &Spec, ops: usize, seed: u64) -> Result<u64, (Vec<Op>, Failure)> {
+fn soak(spec: &Spec, ops: usize, seed: u64, without: Option<&str>) -> Result<u64, (Vec<Op>, Failure)> {
     let largest = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
     let wide = spec.groups.len() > 8;
     let mut digest = 0;
@@ -89,6 +90,9 @@ fn soak(spec: &Spec, ops: usize, seed: u64) -> Result<u64, (Vec<Op>, Failure)> {
         harness.thorough_every = if largest >= 512 || wide { 64 } else { 1 };
         for _ in 0..STRETCH.min(ops) {
             let op = guided::op(&mut rng, spec, harness.oracle());
+            if without.is_some_and(|word| text::print_op(&op).contains(word)) {
+                continue;
+            }
             program.push(op.clone());
             let step = core::panic::AssertUnwindSafe(|| harness.apply(&op));
             match std::panic::catch_unwind(step) {
@@ -103,10 +107,14 @@ fn soak(spec: &Spec, ops: usize, seed: u64) -> Result<u64, (Vec<Op>, Failure)> {
     Ok(digest)
 }
 
-fn shortened(spec: &Spec, program: &[Op]) -> String {
+fn shortened(spec: &Spec, program: &[Op], message: &str) -> String {
     std::panic::set_hook(Box::new(|_| {}));
-    let fails = |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).is_err();
+    let run = |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).err();
+    let first = run(spec, program).map_or(message.into(), |failure| failure.message);
+    let kind = shrink::kind(&first);
+    let fails = |spec: &Spec, ops: &[Op]| run(spec, ops).is_some_and(|failure| shrink::kind(&failure.message) == kind);
     let (spec, ops) = shrink::program(spec, program, &fails);
-    let message = stream::run_caught(&spec, &ops, &drivers::all, 1).err().map(|failure| failure.message);
-    format!("{}\n{}", message.unwrap_or_default(), text::print_program("found", &spec, &ops))
+    let message = run(&spec, &ops).map_or(first, |failure| failure.message);
+    let _ = std::panic::take_hook();
+    format!("{message}\n{}", text::print_program("found", &spec, &ops))
 }

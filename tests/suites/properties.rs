@@ -16,7 +16,10 @@ fn sweep(seeds: core::ops::Range<u64>, program: fn(u64) -> (Spec, Vec<Op>), buil
         let Err(failure) = stream::run_caught(&spec, &ops, build, 1) else {
             continue;
         };
-        let fails = |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, build, 1).is_err();
+        let kind = shrink::kind(&failure.message);
+        let fails = |spec: &Spec, ops: &[Op]| {
+            stream::run_caught(spec, ops, build, 1).is_err_and(|other| shrink::kind(&other.message) == kind)
+        };
         let (spec, ops) = shrink::program(&spec, &ops, &fails);
         let last = stream::run_caught(&spec, &ops, build, 1).err().unwrap_or(failure);
         panic!("seed {seed}: {}\n{}", last.message, text::print_program("found", &spec, &ops));

@@ -210,7 +210,10 @@ impl Run {
     fn expect(&mut self, expect: &Expect, outcome: &Outcome, before: u64) -> Result<(), String> {
         match expect {
             Expect::Status(_) => Ok(()),
-            Expect::Fits(n) => same("fits", &outcome.value, &Value::Fits(*n)),
+            Expect::Fits(n) => match &outcome.value {
+                Value::Short(short) => same("fits", &short.fits, n),
+                other => Err(format!("no shortage but {other:?}")),
+            },
             Expect::Hit(n) => same("hit", &outcome.value, &Value::Hit(*n)),
             Expect::Pages(n) => same("pages", &outcome.value, &Value::Pages(*n)),
             Expect::Count { pool, counter, value } => {

@@ -26,25 +26,55 @@ pub enum Status {
     State,
     /// A position that a window group has dropped is needed.
     WindowLost,
-    /// A fixed capacity other than pages is used up.
+    /// A fixed capacity other than pages and quotas is used up.
     Capacity,
     /// This machine lacks the feature.
     Unsupported,
 }
 
-/// Shortage of one group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resource {
+    /// Pages of a group's pool.
+    #[default]
+    Pages,
+    /// The quota of a namespace.
+    Quota,
+    /// Chunks of table entries.
+    Chunks,
+    /// Sequences.
+    Sequences,
+    /// Tickets.
+    Tickets,
+    /// Transfers.
+    Transfers,
+    /// Media spans.
+    Spans,
+    /// Leases.
+    Leases,
+    /// Namespaces with a quota.
+    Quotas,
+    /// Sequences, tokens or copies of one plan.
+    Plan,
+}
+
+/// Why something does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// The lowest short group.
+    /// What is short.
+    pub resource: Resource,
+    /// The lowest short group; 0 unless pages are short.
     pub group: u16,
-    /// Pages that this admission needs in it.
+    /// How many are needed.
     pub need: u32,
-    /// Free pages not promised yet.
+    /// Free ones that are not promised yet.
     pub have: u32,
     /// Pages that eviction could free.
     pub reclaimable: u32,
     /// Pages that running transfers will free.
     pub pending: u32,
+    /// With NEVER: the largest count of tokens that could ever fit.
+    pub fits: u32,
 }
 
 /// One copy of a finished plan.
@@ -108,9 +138,7 @@ pub enum Value {
     Hit(u32),
     /// A number of pages: freed or published.
     Pages(u32),
-    /// Largest count that could ever fit.
-    Fits(u32),
-    /// Why it does not fit now.
+    /// Why it does not fit.
     Short(Shortage),
     /// A finished plan.
     Plan(PlanView),
@@ -134,6 +162,12 @@ impl Outcome {
     /// Success with a value.
     pub const fn ok(value: Value) -> Self {
         Self { status: Status::Ok, value }
+    }
+
+    /// A fixed capacity is short.
+    pub const fn capacity(resource: Resource, need: u32, have: u32) -> Self {
+        let short = Shortage { resource, group: 0, need, have, reclaimable: 0, pending: 0, fits: 0 };
+        Self { status: Status::Capacity, value: Value::Short(short) }
     }
 
     /// A status without a value.

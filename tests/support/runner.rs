@@ -7,9 +7,9 @@ mod compare;
 mod expected;
 mod resolve;
 
-use crate::machine::{Machine, Outcome, Status};
+use crate::machine::{Machine, Oracle, Outcome, Status, resolve_time};
 use crate::model::Model;
-use crate::op::Op;
+use crate::op::{Op, Time};
 use crate::spec::Spec;
 use compare::Keys;
 use expected::Expected;
@@ -58,7 +58,7 @@ impl Harness {
     }
 
     /// What the guide of random programs looks at.
-    pub fn oracle(&self) -> &dyn crate::machine::Oracle {
+    pub fn oracle(&self) -> &dyn Oracle {
         &self.model
     }
 
@@ -106,7 +106,7 @@ impl Harness {
 
     fn remember_begin(&mut self, op: &Op) {
         match op {
-            Op::PlanBegin { tick } if crate::machine::resolve_time(*tick, 0) == self.model_tick() => {
+            Op::PlanBegin { tick } if self.is_fresh_begin(*tick) => {
                 self.begun = Some(Begun { digests: self.others.iter().map(|m| m.digest()).collect() });
             }
             Op::PlanAdd { .. } | Op::PlanCancel | Op::Lookup { .. } | Op::Drain | Op::Check => {}
@@ -114,8 +114,8 @@ impl Harness {
         }
     }
 
-    fn model_tick(&self) -> u64 {
-        crate::machine::Oracle::tick(&self.model)
+    fn is_fresh_begin(&self, tick: Time) -> bool {
+        resolve_time(tick, 0) == self.model.tick() && self.model.plan_is_finished().is_none()
     }
 
     fn check_cancel(&mut self, op: &Op, refused: bool) -> Result<(), String> {

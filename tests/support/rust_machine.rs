@@ -8,12 +8,12 @@ mod config;
 use std::collections::BTreeMap;
 
 use kvfolio::{
-    Accept, Cache, CloseMode, Direction, Error, GroupId, NamespaceId, OpenParams, PageId, PoolId, Prompt, Resource,
-    SequenceId, Source, TicketId, TransferId,
+    Accept, Cache, CloseMode, Direction, Error, GroupId, NamespaceId, OpenParams, PageId, PoolId, Prompt, SequenceId,
+    Source, TicketId, TransferId,
 };
 
 use crate::machine::{
-    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Shortage, Status, Value, resolve_time,
+    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, Resource, SeqView, Shortage, Status, Value, resolve_time,
 };
 use crate::op::{Accept as Accepted, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
 use crate::spec::{IndexKind, Spec};
@@ -316,6 +316,37 @@ fn accept(accept: &Accepted) -> Accept<'static> {
     Accept { accepted: accept.accepted.unwrap_or(0), verified: accept.verified.unwrap_or(0), tokens: None }
 }
 
+fn shortage(short: &kvfolio::Shortage) -> Outcome {
+    let resource = match short.resource {
+        kvfolio::Resource::Pages => Resource::Pages,
+        kvfolio::Resource::Quota => Resource::Quota,
+        kvfolio::Resource::TableChunks => Resource::Chunks,
+        kvfolio::Resource::Sequences => Resource::Sequences,
+        kvfolio::Resource::Tickets => Resource::Tickets,
+        kvfolio::Resource::Transfers => Resource::Transfers,
+        kvfolio::Resource::KeyParts => Resource::Spans,
+        kvfolio::Resource::Leases => Resource::Leases,
+        kvfolio::Resource::Quotas => Resource::Quotas,
+        _ => Resource::Plan,
+    };
+    let status = match short.outcome {
+        kvfolio::Outcome::Never => Status::Never,
+        kvfolio::Outcome::Pending => Status::Pending,
+        kvfolio::Outcome::Retry if matches!(resource, Resource::Pages | Resource::Quota) => Status::Retry,
+        kvfolio::Outcome::Retry => Status::Capacity,
+    };
+    let value = Value::Short(Shortage {
+        resource,
+        group: short.group.get(),
+        need: short.need,
+        have: short.have,
+        reclaimable: short.reclaimable,
+        pending: short.pending,
+        fits: short.most,
+    });
+    Outcome { status, value }
+}
+
 /// The machine's word for an error of the cache.
 fn refusal(error: Error) -> Outcome {
     let status = match error {
@@ -325,21 +356,7 @@ fn refusal(error: Error) -> Outcome {
         Error::PlanState => Status::State,
         Error::WindowLost => Status::WindowLost,
         Error::Unsupported => Status::Unsupported,
-        Error::Shortage(short) if short.resource != Resource::Pages => Status::Capacity,
-        Error::Shortage(short) => {
-            let value = Value::Short(Shortage {
-                group: short.group.get(),
-                need: short.need,
-                have: short.have,
-                reclaimable: short.reclaimable,
-                pending: short.pending,
-            });
-            return match short.outcome {
-                kvfolio::Outcome::Retry => Outcome { status: Status::Retry, value },
-                kvfolio::Outcome::Pending => Outcome { status: Status::Pending, value },
-                kvfolio::Outcome::Never => Outcome { status: Status::Never, value: Value::Fits(short.most) },
-            };
-        }
+        Error::Shortage(short) => return shortage(&short),
         other => panic!("{other}"),
     };
     Outcome::of(status)
@@ -354,10 +371,11 @@ impl Machine for RustMachine {
     }
 
     fn apply(&mut self, op: &Op) -> Outcome {
-        if let Op::PlanBegin { tick } | Op::Advance { tick } = op {
+        let outcome = self.step(op).unwrap_or_else(refusal);
+        if let (Status::Ok, Op::PlanBegin { tick } | Op::Advance { tick }) = (outcome.status, op) {
             self.cache.note_tick(absolute(*tick));
         }
-        self.step(op).unwrap_or_else(refusal)
+        outcome
     }
 
     fn pool(&self, pool: u16) -> PoolView {

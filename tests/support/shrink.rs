@@ -42,7 +42,8 @@ pub fn numbers(spec: &Spec, ops: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool) ->
             let mut candidate = wire.clone();
             candidate[at] = smaller;
             let (spec, ops) = bytes::decode(&candidate);
-            if ops.len() <= best.1.len() && fails(&spec, &ops) {
+            let limits = |spec: &Spec| (spec.table_chunks, spec.classes, spec.leases, spec.quotas, spec.tail, spec.scrub);
+            if ops.len() <= best.1.len() && limits(&spec) == limits(&best.0) && fails(&spec, &ops) {
                 best = (spec, ops);
                 wire = candidate;
                 break;
@@ -52,12 +53,46 @@ pub fn numbers(spec: &Spec, ops: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool) ->
     best
 }
 
-/// Both, until neither helps.
+/// Removes groups and pools that the failure does not need.
+pub fn groups(spec: &Spec, ops: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool) -> Spec {
+    let mut best = spec.clone();
+    for at in (0..best.groups.len()).rev() {
+        let mut candidate = best.clone();
+        candidate.groups.remove(at);
+        if candidate.is_valid() && fails(&candidate, ops) {
+            best = candidate;
+        }
+    }
+    while best.pools.len() > 1 {
+        let mut candidate = best.clone();
+        candidate.pools.pop();
+        if !candidate.is_valid() || !fails(&candidate, ops) {
+            break;
+        }
+        best = candidate;
+    }
+    best
+}
+
+/// What failed, without the ids and numbers that shrinking changes.
+pub fn kind(message: &str) -> String {
+    let mut depth = 0;
+    let outside = message.chars().filter(|c| {
+        depth += i32::from(matches!(c, '{' | '[' | '('));
+        let outside = depth == 0;
+        depth -= i32::from(matches!(c, '}' | ']' | ')'));
+        outside && !c.is_ascii_digit()
+    });
+    outside.take(80).collect()
+}
+
+/// All of it, until nothing helps.
 pub fn program(spec: &Spec, program: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool) -> (Spec, Vec<Op>) {
     let mut best = (spec.clone(), program.to_vec());
     loop {
         let shorter = ops(&best.0, &best.1, fails);
-        let next = numbers(&best.0, &shorter, fails);
+        let fewer = groups(&best.0, &shorter, fails);
+        let next = numbers(&fewer, &shorter, fails);
         if next == best {
             return best;
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use kvfolio_ffi::status::LIST;
 
-use crate::text::{aligned, comment, wrap};
+use crate::text::{aligned, comment, signature, wrap};
 use crate::warnings;
 
 /// The sections, in the order of the header.
@@ -55,7 +55,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 
 fn make(root: &Path) -> Result<String, String> {
     let items = declarations(root)?;
-    let mut done = BTreeSet::new();
+    let mut done = BTreeSet::from(["kvf_status".to_owned()]); // printed with its numbers
     let mut out = String::from(PREFACE);
     for (nth, section) in SECTIONS.iter().enumerate() {
         let source = read(root, section)?;
@@ -110,7 +110,7 @@ fn print(item: &Item) -> String {
     let mut out = format!("\n{}", comment(&item.doc, ""));
     let is_struct = item.code.first().is_some_and(|line| line.ends_with('{'));
     if !is_struct {
-        return out + &item.code.join("\n") + "\n";
+        return out + &signature(&item.code).replace("typedef kvf_", "typedef struct kvf_");
     }
     let (Some(first), Some(last)) = (item.code.first(), item.code.last()) else { return out };
     let inner = item.code.get(1..item.code.len().saturating_sub(1)).unwrap_or(&[]);
@@ -124,7 +124,7 @@ fn documented(lines: &[String]) -> Vec<(Vec<String>, String)> {
     for line in lines {
         match comment_text(line) {
             Some(text) => doc.extend(text),
-            None => items.push((std::mem::take(&mut doc), line.trim().to_owned())),
+            None => items.push((std::mem::take(&mut doc), line.trim().replace("struct kvf_", "kvf_"))),
         }
     }
     items
@@ -133,7 +133,7 @@ fn documented(lines: &[String]) -> Vec<(Vec<String>, String)> {
 /// The text of a line of a comment; `None` for code.
 fn comment_text(line: &str) -> Option<Option<String>> {
     let line = line.trim();
-    if line == "/*" || line == "*/" {
+    if line == "/**" || line == "*/" {
         return Some(None);
     }
     let text = line.strip_prefix('*')?;
@@ -193,7 +193,7 @@ fn run_cbindgen(root: &Path) -> Result<String, String> {
         no_includes: true,
         usize_is_size_t: true,
         style: cbindgen::Style::Both,
-        documentation_style: cbindgen::DocumentationStyle::C,
+        documentation_style: cbindgen::DocumentationStyle::Doxy,
         line_length: 96,
         tab_width: 4,
         sort_by: cbindgen::SortKey::None,
@@ -212,7 +212,6 @@ fn run_cbindgen(root: &Path) -> Result<String, String> {
     let _ = fs::remove_dir_all(&directory);
     let mut bytes = Vec::new();
     bindings?.write(&mut bytes);
-    if let Some(path) = std::env::var_os("KVF_DEBUG") { let _ = fs::write(path, &bytes); }
     let found = warnings::found();
     if found.is_empty() {
         String::from_utf8(bytes).map_err(|error| error.to_string())

@@ -22,7 +22,7 @@ pub(crate) fn wrap(text: &[String], width: usize) -> Vec<String> {
             if trimmed.trim_start().starts_with("- ") {
                 flush(&mut lines, &mut line);
             }
-            for word in trimmed.replace('`', "").split_whitespace() {
+            for word in trimmed.split_whitespace() {
                 if !line.is_empty() && line.len() + 1 + word.len() > width {
                     flush(&mut lines, &mut line);
                 }
@@ -59,22 +59,46 @@ pub(crate) fn comment(text: &[String], indent: &str) -> String {
     }
 }
 
-/// Declarations, each with its comment behind it where that fits, else above it.
+/// Declarations, each with its comment beside it.
 pub(crate) fn aligned(items: &[(Vec<String>, String)], indent: &str) -> String {
     let widest = items.iter().map(|(_, code)| code.len()).max().unwrap_or(0);
+    let room = WIDTH.saturating_sub(indent.len() + widest + 7);
     let mut out = String::new();
     for (doc, code) in items {
-        let lines = wrap(doc, WIDTH * 8);
-        let line = format!("{indent}{code:widest$} /* {} */", lines.join(" "));
-        if lines.is_empty() {
+        let lines = wrap(doc, room);
+        let Some((first, rest)) = lines.split_first() else {
             out.push_str(&format!("{indent}{code}\n"));
-        } else if lines.len() == 1 && line.len() <= WIDTH {
-            out.push_str(&line);
-            out.push('\n');
-        } else {
-            out.push_str(&comment(doc, indent));
-            out.push_str(&format!("{indent}{code}\n"));
+            continue;
+        };
+        out.push_str(&format!("{indent}{code:widest$} /* {first}"));
+        for line in rest {
+            out.push_str(&format!("\n{indent}{:widest$}  * {line}", ""));
         }
+        out.push_str(" */\n");
     }
     out
+}
+
+/// A function's declaration, on one line or with its parameters filled into several.
+pub(crate) fn signature(code: &[String]) -> String {
+    let words: Vec<&str> = code.iter().flat_map(|line| line.split_whitespace()).collect();
+    let whole = words.join(" ").replace("struct kvf_", "kvf_");
+    let Some(open) = whole.find('(').filter(|_| whole.len() > WIDTH) else { return whole + "\n" };
+    let (head, parameters) = whole.split_at(open + 1);
+    let indent = " ".repeat(head.len());
+    let (mut out, mut line) = (String::new(), head.to_owned());
+    for parameter in parameters.split(", ") {
+        let end = if parameter.ends_with(';') { "" } else { "," };
+        if line.len() > indent.len() && line.len() + parameter.len() + 2 > WIDTH {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line.clone_from(&indent);
+        }
+        line.push_str(parameter);
+        line.push_str(end);
+        if !end.is_empty() {
+            line.push(' ');
+        }
+    }
+    out + line.trim_end() + "\n"
 }

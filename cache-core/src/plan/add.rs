@@ -1,6 +1,6 @@
 //! Building a plan: what each sequence would need, and whether it can be promised.
 
-use super::{IN_PLACE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
+use super::{IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::group::Group;
@@ -58,30 +58,37 @@ impl Cache<'_> {
         if staged > room {
             return Err(Shortage::of(Resource::PlanTokens, staged, room).into());
         }
-        // Where the index has nodes of its own, a token without an id gets none.
-        let flags = if self.limits.hidden && tokens.is_none() { NO_NODE } else { 0 };
-        let (extras, flags) = self.may_add(holder, &sequence, count, flags)?;
+        let flags = if sequence.len.wrapping_add(count) <= sequence.writable && tokens.is_some() {
+            IN_PAGE
+        } else {
+            self.promise(holder, &sequence, count, tokens.is_some())?
+        };
+        let offset = if staged == 0 { NO_TOKENS } else { self.plan.staged_count };
+        if staged > 0 {
+            self.plan.stage(tokens.unwrap_or(&[]), staged);
+        }
+        self.plan.entries.set(entry, PlanEntry { holder, count, staged: offset, flags, accepted: 0, verified: 0 });
+        self.plan.entry_count = entry.wrapping_add(1);
+        self.holders.with(holder, |sequence| sequence.plan = entry.wrapping_add(1));
+        Ok(())
+    }
 
+    /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
+    fn promise(&mut self, holder: u32, sequence: &Sequence, count: u32, has_ids: bool) -> Result<u32, Error> {
+        // Where the index has nodes of its own, a token without an id gets none.
+        let flags = if self.limits.hidden && !has_ids { NO_NODE } else { 0 };
+        let (extras, flags) = self.may_add(holder, sequence, count, flags)?;
         for index in 0..self.limits.pools {
             self.pages.pools.with(index, |pool| pool.promised = pool.promised.saturating_add(pool.asked));
         }
-        self.promise_quota(&sequence);
-        self.mark_replaced(holder, &sequence, flags);
+        self.promise_quota(sequence);
+        if extras.copies > 0 {
+            self.mark_replaced(holder, sequence, flags);
+        }
         self.plan.chunks = self.plan.chunks.saturating_add(extras.chunks);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(extras.copies);
         self.plan.in_place = self.plan.in_place.saturating_add(u32::from(flags & IN_PLACE != 0));
-        let offset = if staged == 0 { NO_TOKENS } else { self.plan.staged_count };
-        if staged > 0 {
-            let area = self.plan.staged.slice_mut(u64::from(offset), staged);
-            for (slot, token) in area.iter_mut().zip(tokens.unwrap_or(&[])) {
-                *slot = *token;
-            }
-            self.plan.staged_count = offset.saturating_add(staged);
-        }
-        self.plan.entries.set(entry, PlanEntry { holder, count, staged: offset, flags, accepted: 0, verified: 0 });
-        self.plan.entry_count = entry.saturating_add(1);
-        self.holders.with(holder, |sequence| sequence.plan = entry.saturating_add(1));
-        Ok(())
+        Ok(flags)
     }
 
     /// Checks every capacity; what the pools are asked for is in `Pool::asked` afterwards.
@@ -267,11 +274,10 @@ impl Cache<'_> {
         }
         self.forget_promises();
         let count = self.plan.entry_count;
-        self.plan.clear();
-        self.plan.state = State::Idle;
-        for index in 0..count {
-            self.leave_plan(index);
+        for nth in 0..count {
+            self.holders.with(self.plan.entries.get(nth).holder, |sequence| sequence.plan = 0);
         }
+        self.end_plan(count);
         Ok(())
     }
 
@@ -301,17 +307,20 @@ impl Cache<'_> {
         }
     }
 
-    /// A sequence is no longer part of a plan; a close that waited for this is carried out.
-    pub(super) fn leave_plan(&mut self, entry: u32) {
-        let holder = self.plan.entries.get(entry).holder;
-        let closing = self.holders.with(holder, |sequence| {
-            sequence.plan = 0;
-            core::mem::take(&mut sequence.closing)
-        });
-        match closing {
-            0 => {}
-            1 => self.close_holder(holder, crate::CloseMode::Keep),
-            _ => self.close_holder(holder, crate::CloseMode::Discard),
+    /// No plan is open any more: closes that waited for this are carried out.
+    pub(super) fn end_plan(&mut self, count: u32) {
+        self.plan.state = State::Idle;
+        self.plan.entry_count = 0;
+        if core::mem::take(&mut self.plan.closes) == 0 {
+            return;
+        }
+        for nth in 0..count {
+            let holder = self.plan.entries.get(nth).holder;
+            match self.holders.with(holder, |sequence| core::mem::take(&mut sequence.closing)) {
+                0 => {}
+                1 => self.close_holder(holder, crate::CloseMode::Keep),
+                _ => self.close_holder(holder, crate::CloseMode::Discard),
+            }
         }
     }
 }
@@ -320,6 +329,14 @@ impl Plan<'_> {
     /// Whether the plan, while it is built, counts on withdrawing pages; then a new pin might take one.
     pub(crate) fn withdraws(&self) -> bool {
         self.in_place > 0
+    }
+
+    fn stage(&mut self, tokens: &[u32], count: u32) {
+        let area = self.staged.slice_mut(u64::from(self.staged_count), count);
+        if area.len() == tokens.len() {
+            area.copy_from_slice(tokens);
+        }
+        self.staged_count = self.staged_count.wrapping_add(count);
     }
 
     pub(crate) fn staged_tokens(&self, entry: &PlanEntry) -> &[u32] {

@@ -1,6 +1,6 @@
 //! Ending a plan: commit keeps what was accepted, abort takes everything back but the evictions.
 
-use super::{NO_NODE, NO_TOKENS, State};
+use super::{IN_PAGE, NO_NODE, NO_TOKENS};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::mem::bump;
@@ -48,8 +48,9 @@ impl Cache<'_> {
                 return Err(Error::Argument);
             }
         }
+        let mut publishes = false;
         for (nth, accept) in (0..).zip(accepts) {
-            self.accept(nth, accept);
+            publishes |= self.accept(nth, accept);
         }
         for nth in 0..self.plan.copy_count {
             let copy = self.plan.copies.get(nth);
@@ -57,20 +58,22 @@ impl Cache<'_> {
             self.pages.unhold(copy.source, Holder::Live);
         }
         let count = self.plan.entry_count;
-        for nth in 0..count {
-            self.publish_or_queue(self.plan.entries.get(nth).holder);
+        if publishes {
+            for nth in 0..count {
+                self.publish_or_queue(self.plan.entries.get(nth).holder);
+            }
         }
-        for nth in 0..count {
-            self.drop_behind_window(self.plan.entries.get(nth).holder);
+        if self.limits.windows {
+            for nth in 0..count {
+                self.drop_behind_window(self.plan.entries.get(nth).holder);
+            }
         }
-        self.plan.state = State::Idle;
-        for nth in 0..count {
-            self.leave_plan(nth);
-        }
+        self.end_plan(count);
         Ok(())
     }
 
-    fn accept(&mut self, nth: u32, accept: &Accept<'_>) {
+    /// Moves the cursors of one sequence; gives whether it has something to publish.
+    fn accept(&mut self, nth: u32, accept: &Accept<'_>) -> bool {
         let entry = self.plan.entries.get(nth);
         let sequence = self.holders.get(entry.holder);
         let len = sequence.len.wrapping_add(accept.accepted);
@@ -87,12 +90,15 @@ impl Cache<'_> {
         } else {
             sequence.verified
         };
-        if accept.accepted < entry.count {
+        if accept.accepted < entry.count && entry.flags & IN_PAGE == 0 {
             self.give_back(entry.holder, len, len.wrapping_sub(accept.accepted).wrapping_add(entry.count));
         }
-        self.holders
-            .with(entry.holder, |sequence| (sequence.len, sequence.verified, sequence.known) = (len, verified, known));
         bump(&mut self.counters.committed_tokens, u64::from(accept.accepted));
+        self.holders.with(entry.holder, |sequence| {
+            (sequence.len, sequence.verified, sequence.known) = (len, verified, known);
+            sequence.plan = 0;
+        });
+        sequence.depth < verified.min(known) >> self.index.shift
     }
 
     /// Releases pages that the plan took beyond `len`; they hold tokens up to `planned` at most.
@@ -108,6 +114,7 @@ impl Cache<'_> {
         }
         if changed {
             self.touch_tables(holder, len);
+            self.holders.with(holder, |sequence| sequence.writable = 0);
         }
     }
 
@@ -166,18 +173,15 @@ impl Cache<'_> {
                 }
             }
             self.touch_tables(entry.holder, 0);
+            self.holders.with(entry.holder, |sequence| (sequence.writable, sequence.plan) = (0, 0));
         }
         for nth in (0..self.plan.copy_count).rev() {
             self.undo_copy(nth);
         }
         let count = self.plan.entry_count;
-        self.plan.clear();
-        self.plan.entry_count = count;
-        self.plan.state = State::Idle;
-        for nth in 0..count {
-            self.leave_plan(nth);
-        }
-        self.plan.entry_count = 0;
+        self.plan.copy_count = 0;
+        self.plan.scrub_count = 0;
+        self.end_plan(count);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Finishing a plan: evict what is missing, then assign, lowest free pages first.
 
-use super::{IN_PLACE, NO_NODE, NO_TOKENS, PlanCopy, State};
+use super::{IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, PlanCopy, PlanEntry, State};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::group::Group;
@@ -47,13 +47,17 @@ impl Cache<'_> {
         if !self.plan.is_building() {
             return Err(Error::PlanState);
         }
-        self.plan.evicted = self.evict_for_plan();
+        let mut report = PlanReport { evicted: self.evict_for_plan(), ..PlanReport::default() };
         self.forget_promises();
         self.plan.state = State::Finished;
-        let mut report = PlanReport { evicted: self.plan.evicted, ..PlanReport::default() };
-        for entry in 0..self.plan.entry_count {
-            self.assign(entry);
-            report.tokens = report.tokens.saturating_add(self.plan.entries.get(entry).count);
+        for nth in 0..self.plan.entry_count {
+            let entry = self.plan.entries.get(nth);
+            if entry.flags & IN_PAGE == 0 {
+                self.assign(nth);
+            } else {
+                self.write_in_page(&entry);
+            }
+            report.tokens = report.tokens.wrapping_add(entry.count);
         }
         report.sequences = self.plan.entry_count;
         report.copies = self.plan.copy_count;
@@ -75,6 +79,18 @@ impl Cache<'_> {
             }
         }
         evicted
+    }
+
+    /// Notes the tokens of a sequence that takes no page.
+    #[inline]
+    fn write_in_page(&mut self, entry: &PlanEntry) {
+        let (page, offset, known) = self.holders.with(entry.holder, |sequence| {
+            (sequence.last_page, sequence.len, sequence.known == sequence.len)
+        });
+        if known && entry.staged != NO_TOKENS {
+            let mask = self.index.page_tokens.wrapping_sub(1);
+            self.index.store(page, offset & mask, self.plan.staged_tokens(entry));
+        }
     }
 
     /// Gives one sequence its pages, groups ascending: first the copy of its last page, then new pages.
@@ -105,6 +121,16 @@ impl Cache<'_> {
         if changed {
             self.touch_tables(entry.holder, sequence.len);
         }
+        self.note_writable(entry.holder, sequence.len.wrapping_add(entry.count));
+    }
+
+    /// All last pages of a sequence of `len` tokens are its own now: notes how far they reach.
+    fn note_writable(&mut self, holder: u32, len: u32) {
+        let anchor = self.limits.anchor;
+        let page = self.tables.get(holder, anchor, len.wrapping_sub(1) >> self.index.shift);
+        let ends = self.groups.iter().map(|group| group.pages(len) << group.shift);
+        let end = if page == NULL { 0 } else { ends.min().unwrap_or(0) };
+        self.holders.with(holder, |sequence| (sequence.writable, sequence.last_page) = (end, page));
     }
 
     /// Makes the page that the next token falls into writable; gives whether the table changed.

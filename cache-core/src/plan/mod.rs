@@ -29,7 +29,7 @@ pub struct PlanEntry {
     /// Where its tokens are staged; `u32::MAX` = none were given.
     pub(crate) staged: u32,
     /// Bit 0: its last pages are written in place, withdrawn from the index, for want of a page to copy to.
-    /// Bit 1: the index has no node left for it.
+    /// Bit 1: the index has no node left for it. Bit 2: it takes no page.
     pub(crate) flags: u32,
     /// What commit was told.
     pub(crate) accepted: u32,
@@ -56,6 +56,8 @@ crate::records::zero!(PlanCopy { entry, group, source, target, tokens, was_tip }
 
 pub(crate) const IN_PLACE: u32 = 1;
 pub(crate) const NO_NODE: u32 = 2;
+/// Only tokens are written: no page is taken, copied or given back.
+pub(crate) const IN_PAGE: u32 = 4;
 pub(crate) const NO_TOKENS: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +83,8 @@ pub(crate) struct Plan<'m> {
     pub(crate) chunks: u32,
     copies_promised: u32,
     in_place: u32,
-    evicted: u32,
+    /// Closes that wait for the end of the plan.
+    pub(crate) closes: u32,
 }
 
 impl<'m> Plan<'m> {
@@ -104,7 +107,7 @@ impl<'m> Plan<'m> {
             chunks: 0,
             copies_promised: 0,
             in_place: 0,
-            evicted: 0,
+            closes: 0,
         }
     }
 
@@ -133,6 +136,6 @@ impl<'m> Plan<'m> {
         self.chunks = 0;
         self.copies_promised = 0;
         self.in_place = 0;
-        self.evicted = 0;
+        self.closes = 0;
     }
 }

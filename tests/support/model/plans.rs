@@ -66,9 +66,6 @@ impl Model {
         if count == 0 || tokens.is_some_and(|tokens| tokens.len() as u32 != count) {
             return Err(Outcome::of(Status::Argument));
         }
-        if let Some(fits) = self.largest_alone(sequence, count) {
-            return Err(Outcome { status: Status::Never, value: Value::Fits(fits) });
-        }
         let entry = self.promise(seq, count, tokens)?;
         self.state.plan.as_mut().expect("building").entries.push(entry);
         Ok(Outcome::OK)
@@ -144,6 +141,20 @@ impl Model {
         !inner && self.references().get(&page) == Some(&1)
     }
 
+    /// A withdrawn page is written in place. With the anchor's page the whole node goes, so the pages of
+    /// other groups there are private too.
+    fn plan_withdrawal(&self, seq: Seq, group: usize, last: &mut [Last]) {
+        last[group] = Last::Withdraw;
+        if Some(group) != self.spec.anchor() {
+            return;
+        }
+        for other in (0..last.len()).filter(|&other| other != group) {
+            if last[other] == Last::Copy && self.may_withdraw(seq, other) {
+                last[other] = Last::Withdraw;
+            }
+        }
+    }
+
     fn promise(&self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Entry, Outcome> {
         let before = &self.building()?.entries;
         let len = self.state.sequences[&seq].len();
@@ -168,7 +179,7 @@ impl Model {
         for group in 0..groups {
             let in_short_pool = short(&need(&last), self.pool_of(group));
             if in_short_pool && last[group] == Last::Copy && self.may_withdraw(seq, group) {
-                last[group] = Last::Withdraw;
+                self.plan_withdrawal(seq, group, &mut last);
             }
         }
         let need = need(&last);
@@ -182,14 +193,23 @@ impl Model {
                 let own = &self.state.pools[pool];
                 own.free_count() + own.cached_count() + pending[pool] >= promised[pool] + need[pool]
             };
-            let status = if short_groups.iter().all(enough) { Status::Pending } else { Status::Retry };
+            let fits = self.largest_alone(&self.state.sequences[&seq], count);
+            let status = match fits {
+                Some(_) => Status::Never,
+                None if short_groups.iter().all(enough) => Status::Pending,
+                None => Status::Retry,
+            };
             let pool = self.pool_of(group);
             let own = &self.state.pools[pool];
+            let have = own.free_count().saturating_sub(promised[pool]);
+            let left = (own.free_count() + own.cached_count()).saturating_sub(promised[pool]);
+            let available = (own.free_count() + own.cached_count()).saturating_sub(promised[pool]);
             let shortage = Shortage {
+                resource: Resource::Pages,
                 group: group as u16,
                 need: need[pool],
-                have: own.free_count().saturating_sub(promised[pool]),
-                reclaimable: own.cached_count(),
+                have,
+                reclaimable: left - have,
                 pending: pending[pool],
             };
             return Err(Outcome { status, value: Value::Short(shortage) });

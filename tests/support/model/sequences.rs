@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::pages::Page;
 use super::{Model, Sequence};
-use crate::machine::{Outcome, Status};
+use crate::machine::{Outcome, Resource, Status};
 use crate::op::Seq;
 use crate::spec::{GroupKind, NULL};
 
@@ -33,8 +33,9 @@ impl Model {
     }
 
     pub(super) fn room_for_sequences(&self, count: usize) -> Result<(), Outcome> {
-        let fits = self.state.sequences.len() + count <= self.spec.max_sequences();
-        if fits { Ok(()) } else { Err(Outcome::of(Status::Capacity)) }
+        let free = self.spec.max_sequences() - self.state.sequences.len();
+        let short = || Outcome::capacity(Resource::Sequences, count as u32, free as u32);
+        if count <= free { Ok(()) } else { Err(short()) }
     }
 
     pub(super) fn birth(&mut self) -> u64 {
@@ -141,29 +142,34 @@ impl Model {
 
     /// Ends a sequence that is in no plan.
     pub(super) fn end(&mut self, seq: Seq, discard: bool) {
-        if !discard {
+        if discard {
+            self.discard(seq);
+        } else {
             self.publish_sequence(seq, u32::MAX);
         }
         let mut sequence = self.state.sequences.remove(&seq).expect("live");
         self.state.queue.retain(|other| *other != seq);
         let dropped = self.cut(&mut sequence, 0);
-        for page in dropped {
-            if discard {
-                self.discard(page, sequence.birth);
-            }
-            self.settle(&[page]);
-        }
+        self.settle(&dropped);
     }
 
-    /// Unindexes a page that only this sequence published and nobody else uses.
-    fn discard(&mut self, page: Page, birth: u64) {
-        let Some((key, place)) = self.state.index.home(page.0, page.1).cloned() else {
+    /// Unindexes, leaf first, the nodes that only this sequence published and nobody else uses. A node goes
+    /// as a whole: whoever holds its anchor page has computed the other groups' pages too.
+    fn discard(&mut self, seq: Seq) {
+        let Some(anchor) = self.spec.anchor() else {
             return;
         };
-        let own = self.state.index.at(&key, place).is_some_and(|stored| stored.publisher == birth);
-        let inner = Some(place.0) == self.spec.anchor() && self.state.index.has_children(&key);
-        if own && !inner && !self.references().contains_key(&page) {
-            self.unindex(page);
+        let pool = self.pool_of(anchor);
+        let sequence = self.state.sequences[&seq].clone();
+        for &id in sequence.tables[anchor].iter().rev() {
+            let Some((key, place)) = self.state.index.home(pool, id).cloned() else {
+                continue;
+            };
+            let own = self.state.index.at(&key, place).is_some_and(|stored| stored.publisher == sequence.birth);
+            let alone = self.references().get(&(pool, id)) == Some(&1);
+            if own && alone && !self.state.index.has_children(&key) {
+                self.unindex((pool, id));
+            }
         }
     }
 

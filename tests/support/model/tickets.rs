@@ -1,11 +1,11 @@
 //! Lookups, tickets, clearing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::index::Key;
 use super::pages::Page;
 use super::{Model, Pins, Sequence};
-use crate::machine::{Event, EventKind, Outcome, Status, Value};
+use crate::machine::{Event, EventKind, Outcome, Resource, Shortage, Status, Value};
 use crate::op::{Seq, Ticket};
 use crate::spec::{NULL, NamespaceSpec};
 
@@ -26,9 +26,6 @@ impl Model {
         if usize::from(ns) >= self.spec.namespaces.len() {
             return Err(Outcome::of(Status::Stale));
         }
-        if self.state.tickets.len() >= self.spec.max_tickets() {
-            return Err(Outcome::of(Status::Capacity));
-        }
         let hit = self.hit_len(ns, tokens, limit);
         let mut tables = Vec::new();
         for group in 0..self.spec.groups.len() {
@@ -42,6 +39,9 @@ impl Model {
         }
         let pins = Pins { ns, tokens: tokens[..hit as usize].to_vec(), tables, until };
         self.keep_promises(&pins)?;
+        if self.state.tickets.len() >= self.spec.max_tickets() {
+            return Err(Outcome::capacity(Resource::Tickets, 1, 0));
+        }
         for page in self.pages_of(&pins.tables) {
             self.wake(page);
         }
@@ -49,15 +49,24 @@ impl Model {
         Ok(Outcome::ok(Value::Hit(hit)))
     }
 
-    /// Refuses pins that would take cached pages which the open plan was promised.
+    /// Refuses pins that would take cached pages which the open plan was promised, and all pins while the plan counts
+    /// on withdrawing a page: a pin might be on that page.
     fn keep_promises(&self, pins: &Pins) -> Result<(), Outcome> {
-        let promised = self.promised();
-        for (pool, &need) in promised.iter().enumerate() {
+        let refuse = |need: u32, have: u32| {
+            let short = Shortage { need, have, ..Shortage::default() };
+            Err(Outcome { status: Status::Retry, value: Value::Short(short) })
+        };
+        let building = self.state.plan.iter().filter(|plan| !plan.finished);
+        if building.flat_map(|plan| &plan.entries).any(|entry| entry.withdraw.contains(&true)) {
+            return refuse(1, 0);
+        }
+        let pinned: BTreeSet<Page> = self.pages_of(&pins.tables).into_iter().collect();
+        for (pool, promised) in self.promised().into_iter().enumerate() {
             let own = &self.state.pools[pool];
-            let taken: Vec<Page> = self.pages_of(&pins.tables);
-            let taken = taken.iter().filter(|page| page.0 == pool && own.order.contains(&page.1)).count() as u32;
-            if need > own.free_count() + own.cached_count() - taken {
-                return Err(Outcome::of(Status::Retry));
+            let taken = pinned.iter().filter(|page| page.0 == pool && own.order.contains(&page.1)).count() as u32;
+            let available = own.free_count() + own.cached_count() - promised;
+            if taken > available {
+                return refuse(taken, available);
             }
         }
         Ok(())

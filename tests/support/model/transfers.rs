@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{Model, Running, Sequence};
-use crate::machine::{Outcome, Status};
+use crate::machine::{Outcome, Resource, Status};
 use crate::op::{Owner, Seq, Transfer};
 
 impl Model {
@@ -44,7 +44,7 @@ impl Model {
             return Err(Outcome::of(Status::WindowLost));
         }
         if self.state.transfers.len() >= self.spec.max_transfers() {
-            return Err(Outcome::of(Status::Capacity));
+            return Err(Outcome::capacity(Resource::Transfers, 1, 0));
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
         self.cut(&mut shared, end);

@@ -1,0 +1,927 @@
+/*
+ * kvfolio.h - KV-cache manager for LLM inference
+ *
+ * Link with libkvfolio.a or libkvfolio.so; no other library is needed. Made from ffi/src by
+ * "cargo run -p xtask -- header": do not edit.
+ *
+ * kvfolio decides which pages of device memory hold the keys and values of which tokens. It finds
+ * how much of a prompt is cached, gives sequences the pages for what they are about to compute, says
+ * what to copy first and where each token goes, and publishes finished pages so that later prompts
+ * find them. It never touches a key or a value.
+ *
+ * Words
+ *   page      P consecutive token slots of one group; ids 1..pages of the group's pool, 0 = NULL page
+ *   slot      page * P + offset
+ *   group     layers that share one page table
+ *   sequence  the tokens of one request
+ *   ticket    a match result that pins the pages it found
+ *   tick      the caller's logical time
+ *   [n]       in a comment: the pointer's target has n elements
+ *
+ * Rules that hold for every function
+ *   1. The answer is a kvf_status: KVF_OK (0) or a positive code. A call that fails changes nothing
+ *      and writes nothing, except a kvf_shortage, a needed length or the field of a configuration
+ *      where the function says so.
+ *   2. The library does not allocate, lock, read a clock, print, or keep a pointer to the caller's
+ *      data or functions. It has no global state: caches are independent of each other.
+ *   3. Functions with a "const kvf_cache *" only read: several threads may call them at the same
+ *      time. A function with a "kvf_cache *" needs the cache for itself.
+ *   4. The cache comes first, then inputs, then outputs. A buffer is followed by its capacity in
+ *      elements. A pointer may be NULL if its count is 0, or if the function says so.
+ *   5. Buffers that a call writes overlap neither each other, nor its inputs, nor the cache's memory.
+ *   6. A struct begins with struct_size = sizeof(the struct), set by the caller, for outputs too.
+ *      Fields of an input that a smaller struct_size leaves out count as zero, and zero means the
+ *      default; fields unknown to the library must be zero. Of an output the library writes what
+ *      fits. Structs called "Record" come in large arrays and have no struct_size; they never change.
+ *   7. Handles (sequences, tickets, ...) are numbers. One that is out of date is refused with
+ *      KVF_ERR_STALE and never means something else.
+ *   8. Pointers are checked for NULL and alignment, counts for overflow, structs for their size. What
+ *      cannot be checked is whether memory exists.
+ *   9. The same calls give the same page ids, tables, events and digest on every machine.
+ *
+ * A step of an engine
+ *   new request   kvf_prefix_match, kvf_seq_open_ticket
+ *   each step     kvf_plan_begin, kvf_plan_add for each sequence, kvf_plan_finish, kvf_plan_copies,
+ *                 kvf_table_slots, kvf_table_dense (or _csr, _ring, _changed), run the model,
+ *                 kvf_plan_commit
+ *   at the end    kvf_seq_close
+ */
+#ifndef KVFOLIO_H
+#define KVFOLIO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* =================================================================================================
+ * 1. Version and status
+ *
+ * These functions need no cache and may be called from any thread at any time.
+ * ================================================================================================= */
+
+/*
+ * What a function answers: 0 = done, else a positive code. The hundreds tell the kind: 1 argument,
+ * 2 state, 3 capacity (nothing is wrong, and nothing has changed), 4 transfer, 9 internal.
+ */
+typedef int32_t kvf_status;
+
+#define KVF_OK                 0   /* done */
+#define KVF_ERR_NULL           100 /* a required pointer is NULL */
+#define KVF_ERR_ARGUMENT       101 /* a value is outside its range */
+#define KVF_ERR_ALIGNMENT      102 /* a pointer is not aligned for what it points to */
+#define KVF_ERR_STRUCT_SIZE    103 /* struct_size is too small, above 4096, or differs within an
+                                    * array */
+#define KVF_ERR_UNSUPPORTED    104 /* unknown fields are not zero, or the configuration left out
+                                    * what the call needs */
+#define KVF_ERR_SHORT_BUFFER   105 /* a buffer is too short; what is needed was written where the
+                                    * function says so */
+#define KVF_ERR_SIZE           106 /* a count of elements exceeds the address space */
+#define KVF_ERR_CONFIG         107 /* the configuration is unusable; kvf_config_check names the
+                                    * field */
+#define KVF_ERR_MEMORY         108 /* the memory is smaller than kvf_cache_required_size says */
+#define KVF_ERR_DUPLICATE      109 /* the sequence is already in the plan */
+#define KVF_ERR_ABI            110 /* header and library have different versions */
+#define KVF_ERR_HANDLE         200 /* not a cache that kvf_cache_init made, or one that moved or
+                                    * was ended */
+#define KVF_ERR_STALE          201 /* the sequence, ticket, transfer, namespace or lease is gone */
+#define KVF_ERR_BUSY           202 /* the object is in use by the open plan or by a transfer */
+#define KVF_ERR_PLAN_STATE     203 /* the plan is not in the state that the call needs */
+#define KVF_ERR_WINDOW_LOST    204 /* a window no longer holds what this length needs: match
+                                    * again */
+#define KVF_ERR_TIME           205 /* the tick is lower than the last one */
+#define KVF_RETRY              300 /* others must give something up first */
+#define KVF_PENDING            301 /* transfers under way will give enough: wait, preempt nobody */
+#define KVF_NEVER              302 /* not even an empty cache could hold it */
+#define KVF_ERR_CORRUPT        900 /* an invariant is violated: the memory was overwritten, or
+                                    * this is a fault of kvfolio */
+#define KVF_ERR_INTERNAL       901 /* a failure that this library has no number for */
+
+#define KVF_ABI_VERSION 1 /* Version of the interface. It changes whenever a program must be
+                           * compiled anew. */
+
+/* Version of the library: major * 65536 + minor * 256 + patch. */
+uint32_t kvf_version(void);
+
+/* Version of the library as text, such as "0.1.0". */
+const char *kvf_version_string(void);
+
+/* KVF_ABI_VERSION of the library. kvf_cache_init compares it with that of the program. */
+uint32_t kvf_abi_version(void);
+
+/* Name of a status, such as "KVF_ERR_STALE". "KVF_UNKNOWN" for other numbers. */
+const char *kvf_status_name(kvf_status status);
+
+/* 1 if the status says that something is short and nothing is wrong (300 to 399), else 0. */
+uint32_t kvf_status_is_capacity(kvf_status status);
+
+/*
+ * What to call a status in a message for people, such as "the plan is not in the state that the
+ * call needs".
+ */
+const char *kvf_status_text(kvf_status status);
+
+/* =================================================================================================
+ * 2. Configuration and memory
+ *
+ * A cache lives in one block of the caller's memory: ask for its size, lend a block, get a handle.
+ *
+ *     kvf_pool_config pool = { sizeof pool, 1024, KVF_POLICY_LRU };
+ *     kvf_group_config group = { .struct_size = sizeof group, .page_tokens = 16 };
+ *     kvf_config cfg = { .struct_size = sizeof cfg, .abi_version = KVF_ABI_VERSION,
+ *                        .pools = &pool, .groups = &group, .n_pools = 1, .n_groups = 1,
+ *                        .sequences = 64, .tickets = 64 };
+ *     size_t bytes, align;
+ *     kvf_cache *cache;
+ *     if (kvf_cache_required_size(&cfg, &bytes, &align) != KVF_OK) ...
+ *     void *mem = aligned_alloc(align, bytes);
+ *     if (kvf_cache_init(mem, bytes, &cfg, &cache) != KVF_OK) ...
+ *
+ * In a configuration zero is the default, and the comment says what zero means.
+ * ================================================================================================= */
+
+#define KVF_POLICY_LRU 0  /* The least recently used page goes first. */
+#define KVF_POLICY_FIFO 1 /* The page published first goes first, however often it was used
+                           * since. */
+#define KVF_POLICY_LFU 2  /* The least often used goes first, in powers of two; within one power
+                           * the least recently used. */
+
+/* Pages of one size in bytes. Ids are 1..pages. */
+typedef struct kvf_pool_config {
+    uint32_t struct_size; /* sizeof(kvf_pool_config) */
+    uint32_t pages;       /* Number of pages, 1 to 2^24. */
+    uint32_t policy;      /* Which cached page is evicted first: KVF_POLICY_*. */
+} kvf_pool_config;
+
+#define KVF_GROUP_FULL 0       /* Every query reads all tokens before it. */
+#define KVF_GROUP_WINDOW 1     /* The query at position q reads token j if q - j < window or j <
+                                * sinks. */
+#define KVF_WINDOW_CACHED 0    /* A published page that leaves its window stays cached, so that
+                                * longer hits stay possible. */
+#define KVF_WINDOW_EXACT 1     /* It is withdrawn from the index when nothing else refers to it. */
+#define KVF_GROUP_CONTIGUOUS 1 /* Flag: new pages of one call should have consecutive ids where a
+                                * run is free. Evicts nothing for it. */
+
+/* A group: layers that share one page table. */
+typedef struct kvf_group_config {
+    uint32_t struct_size; /* sizeof(kvf_group_config) */
+    uint32_t kind;        /* KVF_GROUP_FULL or KVF_GROUP_WINDOW */
+    uint32_t page_tokens; /* P, tokens per page: a power of two, 1 to 256. 0 = 16. */
+    uint32_t pool;        /* Index of the pool that its pages come from. */
+    uint32_t sealed_pool; /* Index + 1 of the pool that sealed pages come from. 0 = its rows
+                           * never span two pools. */
+    uint32_t window;      /* Window groups: tokens that a query reads, its own included; at least
+                           * 1. */
+    uint32_t sinks;       /* Window groups: tokens at the start that are never dropped. */
+    uint32_t window_keep; /* KVF_WINDOW_* */
+    uint32_t flags;       /* KVF_GROUP_CONTIGUOUS or 0 */
+} kvf_group_config;
+
+#define KVF_INDEX_TREE 0          /* Radix tree: any pool size. */
+#define KVF_INDEX_FLAT 1          /* A scan of all pages per step: no memory, for pools up to
+                                   * about a thousand pages. */
+#define KVF_INDEX_NONE 2          /* Nothing is published. */
+#define KVF_PUBLISH_IMMEDIATE 0   /* Committed pages enter the index in kvf_plan_commit. */
+#define KVF_PUBLISH_DEFERRED 1    /* They enter it in calls to kvf_prefix_publish, a slice at a
+                                   * time. */
+#define KVF_CONFIG_PARTIAL_TAIL 1 /* Flag: a match may end inside a page. */
+#define KVF_CONFIG_SCRUB 2        /* Flag: pages that change their namespace are listed for
+                                   * scrubbing. */
+
+/*
+ * Everything that is fixed at init. It is copied: the struct and its arrays are not needed
+ * afterwards.
+ */
+typedef struct kvf_config {
+    uint32_t struct_size;           /* sizeof(kvf_config) */
+    uint32_t abi_version;           /* KVF_ABI_VERSION */
+    const kvf_pool_config *pools;   /* [n_pools] */
+    const kvf_group_config *groups; /* [n_groups]. The first full group carries the index. */
+    uint32_t n_pools;               /* 1 to 64 */
+    uint32_t n_groups;              /* 1 to 1,024 */
+    uint32_t sequences;             /* Live sequences at most, 1 to 2^20. */
+    uint32_t tickets;               /* Live tickets at most. 0 = none, so kvf_prefix_match always
+                                     * answers KVF_RETRY. */
+    uint32_t transfers;             /* Transfers under way at most. 0 = none. */
+    uint32_t namespaces;            /* Namespaces at most, the default one included. 0 = 1. */
+    uint32_t table_chunks;          /* Chunks of 32 table entries, over all sequences and groups.
+                                     * 0 = enough for every page to be in two tables. */
+    uint32_t plan_sequences;        /* Sequences in one plan at most. 0 = sequences. */
+    uint32_t plan_tokens;           /* Tokens that one plan may carry at most. 0 = 64 per
+                                     * sequence of a plan, at least 4,096. */
+    uint32_t plan_copies;           /* Copies in one plan at most. 0 = one per sequence and group
+                                     * of a plan. */
+    uint32_t key_parts;             /* Media spans stored, over all sequences and indexed pages.
+                                     * 0 = none. */
+    uint32_t events;                /* Events kept until they are read. 0 = none are made. */
+    uint32_t leases;                /* Leases at most. 0 = none. */
+    uint32_t quotas;                /* Namespaces with a quota at most, 0 to 64. */
+    uint32_t classes;               /* Eviction classes, 1 to 63. 0 = 1. */
+    uint32_t index;                 /* How published pages are found: KVF_INDEX_*. */
+    uint32_t index_nodes;           /* Nodes of the index where no group is full; unused
+                                     * otherwise. */
+    uint32_t publish;               /* KVF_PUBLISH_* */
+    uint32_t flags;                 /* KVF_CONFIG_PARTIAL_TAIL | KVF_CONFIG_SCRUB */
+    uint32_t reserved;              /* 0 */
+    uint64_t seed;                  /* Seed of the hash that selects candidates and makes
+                                     * exported keys. Keep it secret in a shared service. */
+} kvf_config;
+
+/*
+ * Says whether a configuration is usable. On KVF_ERR_CONFIG `field`, which may be NULL, gets the
+ * number of what is wrong: 1 pools, 2 groups, 3 page_tokens, 4 pool of a group, 5 window, 6
+ * sequences, 7 tickets, transfers, namespaces or leases, 8 quotas, 9 classes, 10 index_nodes, 11 an
+ * array of more than 2^32 - 1 elements.
+ */
+kvf_status kvf_config_check(const kvf_config *cfg, uint32_t *field);
+
+/* Bytes of memory that a cache needs, and the alignment of their address (64). */
+kvf_status kvf_cache_required_size(const kvf_config *cfg, size_t *bytes, size_t *align);
+
+/* =================================================================================================
+ * 3. Cache
+ *
+ * The handle points into the caller's memory. The block must not be moved, copied, or changed until
+ * kvf_cache_deinit, or until the cache is not used any more: there is nothing else to release.
+ * ================================================================================================= */
+
+/* A KV-cache manager inside the caller's memory. */
+typedef struct kvf_cache kvf_cache;
+
+/*
+ * Makes an empty cache in `len` bytes at `mem`, which must be aligned and large enough as
+ * kvf_cache_required_size says. The cache begins at `mem`. O(bytes).
+ */
+kvf_status kvf_cache_init(void *mem, size_t len, const kvf_config *cfg, kvf_cache **cache);
+
+/*
+ * Ends a cache: later calls with this handle answer KVF_ERR_HANDLE, and the memory is the caller's
+ * again. O(1).
+ */
+kvf_status kvf_cache_deinit(kvf_cache *cache);
+
+/* Logical time, chosen by the caller. It must not go back. */
+typedef uint64_t kvf_tick;
+
+/* Moves time on, as kvf_plan_begin does too. Leases and ticket deadlines below `tick` end. */
+kvf_status kvf_cache_advance(kvf_cache *cache, kvf_tick tick);
+
+/*
+ * Frees up to `count` cached pages of a pool, in eviction order; `freed` gets how many. Pages
+ * promised to the open plan are left.
+ */
+kvf_status kvf_cache_evict(kvf_cache *cache, uint32_t pool, uint32_t count, uint32_t *freed);
+
+/* =================================================================================================
+ * 4. Namespaces
+ *
+ * Nothing is shared between two namespaces: tenants, models, adapters and formats are kept apart by
+ * them. The default one (0) has the all-zero key and is always open.
+ * ================================================================================================= */
+
+/* The parts of a namespace's identity. All bits are compared. */
+typedef struct kvf_namespace_key {
+    uint32_t struct_size;        /* sizeof(kvf_namespace_key) */
+    uint32_t reserved;           /* 0 */
+    uint64_t tenant[4];          /* Tenant or salt. Hash longer ones with a cryptographic hash
+                                  * first. */
+    uint64_t model;              /* Model, as the caller numbers them. */
+    uint64_t adapter;            /* Adapter (LoRA). 0 = none. */
+    uint64_t adapter_generation; /* Changes whenever the adapter's weights do. */
+    uint64_t format;             /* Precision and scale epoch of the pages. */
+} kvf_namespace_key;
+
+/* A namespace: what must be equal before tokens are compared. 0 = the default one. */
+typedef uint64_t kvf_namespace;
+
+#define KVF_RESOURCE_PAGES 0          /* Pages of a group's pool. */
+#define KVF_RESOURCE_TABLE_CHUNKS 1   /* Chunks of table entries. */
+#define KVF_RESOURCE_SEQUENCES 2      /* Sequences. */
+#define KVF_RESOURCE_TICKETS 3        /* Tickets. */
+#define KVF_RESOURCE_TRANSFERS 4      /* Transfers. */
+#define KVF_RESOURCE_NAMESPACES 5     /* Namespaces. */
+#define KVF_RESOURCE_PLAN_SEQUENCES 6 /* Sequences in one plan. */
+#define KVF_RESOURCE_PLAN_TOKENS 7    /* Tokens carried by one plan. */
+#define KVF_RESOURCE_PLAN_COPIES 8    /* Copies in one plan. */
+#define KVF_RESOURCE_KEY_PARTS 9      /* Media spans. */
+#define KVF_RESOURCE_LEASES 10        /* Leases. */
+#define KVF_RESOURCE_QUOTAS 11        /* Namespaces with a quota. */
+#define KVF_RESOURCE_QUOTA 12         /* The quota of the namespace. */
+
+/*
+ * What is short. Written by calls that take one, when they answer with a status from 300 to 399 and
+ * the pointer is not NULL.
+ */
+typedef struct kvf_shortage {
+    uint32_t struct_size; /* sizeof(kvf_shortage), set by the caller */
+    uint32_t resource;    /* KVF_RESOURCE_* */
+    uint32_t group;       /* Lowest group whose pages are short. 0 for other resources. */
+    uint32_t need;        /* How many are needed. */
+    uint32_t have;        /* How many are free. */
+    uint32_t reclaimable; /* How many more eviction would give. */
+    uint32_t pending;     /* How many more transfers under way will give. */
+    uint32_t most;        /* KVF_NEVER: the most tokens that could be added. Else 0. */
+} kvf_shortage;
+
+/* Gives the namespace with this key, opening it if needed. O(namespaces). */
+kvf_status kvf_namespace_open(kvf_cache *cache, const kvf_namespace_key *key, kvf_namespace *ns,
+                              kvf_shortage *shortage);
+
+/*
+ * Closes a namespace: its cached pages are freed. KVF_ERR_BUSY while it has sequences, tickets or
+ * transfers, or is the default one. O(its pages).
+ */
+kvf_status kvf_namespace_close(kvf_cache *cache, kvf_namespace ns);
+
+/*
+ * Limits the pages of a pool that a namespace may keep, used and cached together. 0 lifts the
+ * limit. Set the first one before the namespace has pages: else KVF_ERR_BUSY.
+ */
+kvf_status kvf_namespace_set_quota(kvf_cache *cache, kvf_namespace ns, uint32_t pool,
+                                   uint32_t pages, kvf_shortage *shortage);
+
+/*
+ * Withdraws everything of a namespace from the index. Pages in use become private, cached ones
+ * free, tickets stale. Sequences go on, but publish nothing any more. KVF_ERR_BUSY while a plan is
+ * open. O(pages).
+ */
+kvf_status kvf_namespace_clear(kvf_cache *cache, kvf_namespace ns);
+
+/* Does so for all namespaces. */
+kvf_status kvf_namespace_clear_all(kvf_cache *cache);
+
+/* =================================================================================================
+ * 5. Sequences
+ *
+ * A sequence is the tokens of one request and their pages. A handle that was closed is refused with
+ * KVF_ERR_STALE.
+ * ================================================================================================= */
+
+/* A run of tokens that stands for an image, a sound or the like. Record. */
+typedef struct kvf_media_span {
+    uint32_t start;     /* First token, counted from the start of the sequence. */
+    uint32_t length;    /* Number of tokens, at least 1. */
+    uint64_t digest[4]; /* Digest of the content, at full width. */
+} kvf_media_span;
+
+#define KVF_CLOSE_KEEP 0    /* Publish all final full pages first. They stay cached. */
+#define KVF_CLOSE_DISCARD 1 /* Publish nothing. Pages that only this sequence published and
+                             * nobody uses leave the index. */
+
+/* What a new sequence begins with. */
+typedef struct kvf_open_params {
+    uint32_t struct_size;        /* sizeof(kvf_open_params) */
+    uint32_t eviction_class;     /* Eviction class of the pages that it publishes. */
+    kvf_namespace ns;            /* Where its pages are published. 0 = the default namespace.
+                                  * Unused with a ticket. */
+    uint64_t user;               /* The caller's own word, given back by kvf_seq_info_read. */
+    const kvf_media_span *spans; /* [n_spans], media spans of the whole prompt, ascending, not
+                                  * overlapping. */
+    uint32_t n_spans;            /* Number of spans. */
+    uint32_t reserved;           /* 0 */
+} kvf_open_params;
+
+/* A sequence: the tokens of one request. Never 0. */
+typedef uint64_t kvf_seq;
+
+/* Opens an empty sequence. `params` may be NULL: all zero. */
+kvf_status kvf_seq_open(kvf_cache *cache, const kvf_open_params *params, kvf_seq *seq,
+                        kvf_shortage *shortage);
+
+/* A pinned match result. Never 0. */
+typedef uint64_t kvf_ticket;
+
+/*
+ * Opens a sequence that begins with the tokens of a ticket, which is used up. On failure the ticket
+ * is still good.
+ */
+kvf_status kvf_seq_open_ticket(kvf_cache *cache, kvf_ticket ticket, const kvf_open_params *params,
+                               kvf_seq *seq, kvf_shortage *shortage);
+
+/*
+ * Ends a sequence; `mode` is KVF_CLOSE_*. While the sequence is part of an open plan the call
+ * succeeds and is carried out when the plan ends. O(pages).
+ */
+kvf_status kvf_seq_close(kvf_cache *cache, kvf_seq seq, uint32_t mode);
+
+/*
+ * Opens `n` children, each with the first `at` tokens of the sequence: all or none. Pages are
+ * shared; the first write to a shared page copies it. KVF_ERR_BUSY in an open plan,
+ * KVF_ERR_WINDOW_LOST. O(children * pages).
+ */
+kvf_status kvf_seq_fork(kvf_cache *cache, kvf_seq seq, uint32_t at, kvf_seq *children, size_t n,
+                        kvf_shortage *shortage);
+
+/*
+ * Cuts a sequence to `len` tokens. A published page that is cut keeps its old tokens in the index;
+ * the next write copies it. KVF_ERR_BUSY in an open plan, KVF_ERR_WINDOW_LOST. O(pages dropped).
+ */
+kvf_status kvf_seq_truncate(kvf_cache *cache, kvf_seq seq, uint32_t len);
+
+/* Settles provisional tokens: those below `upto` are final, and may be published from now on. */
+kvf_status kvf_seq_verify(kvf_cache *cache, kvf_seq seq, uint32_t upto);
+
+/* Adds media spans to a sequence. They begin at or behind its length and behind its other spans. */
+kvf_status kvf_seq_add_spans(kvf_cache *cache, kvf_seq seq, const kvf_media_span *spans, size_t n,
+                             kvf_shortage *shortage);
+
+/* One token of the model's vocabulary. */
+typedef uint32_t kvf_token;
+
+/* What the engine must do before the step's writes. */
+typedef struct kvf_plan_report {
+    uint32_t struct_size; /* sizeof(kvf_plan_report), set by the caller */
+    uint32_t sequences;   /* Sequences in the plan. */
+    uint32_t tokens;      /* Tokens in the plan: elements that kvf_table_slots writes. */
+    uint32_t copies;      /* Copies to run before any write: elements that kvf_plan_copies
+                           * writes. */
+    uint32_t scrubs;      /* Pages to scrub before any copy: elements that kvf_plan_scrubs
+                           * writes. */
+    uint32_t evicted;     /* Pages evicted to make room. */
+} kvf_plan_report;
+
+/*
+ * Appends `n` tokens in one call: a plan of one sequence, begun, added, finished and committed, all
+ * tokens final. For programs without batches. Its copies are read with kvf_plan_copies and must run
+ * before the tokens are written. `report` may be NULL. Fails as kvf_plan_begin and kvf_plan_add do;
+ * nothing has changed then.
+ */
+kvf_status kvf_seq_append(kvf_cache *cache, kvf_seq seq, const kvf_token *tokens, size_t n,
+                          kvf_plan_report *report, kvf_shortage *shortage);
+
+/* One sequence now. published <= verified <= len <= written. */
+typedef struct kvf_seq_info {
+    uint32_t struct_size; /* sizeof(kvf_seq_info), set by the caller */
+    uint32_t published;   /* Tokens in the index. */
+    uint32_t verified;    /* Tokens known to be final. */
+    uint32_t len;         /* Tokens of the sequence. */
+    uint32_t written;     /* Tokens with slots, those of the finished plan included. */
+    uint32_t known;       /* Tokens whose ids are known. */
+    kvf_namespace ns;     /* Its namespace. */
+    uint64_t version;     /* Version of its last table change. */
+    uint64_t user;        /* The caller's own word. */
+} kvf_seq_info;
+
+/* Reads what a sequence is now. */
+kvf_status kvf_seq_info_read(const kvf_cache *cache, kvf_seq seq, kvf_seq_info *info);
+
+/*
+ * `pages` gets the length of a sequence's table row in a group: pages with slots, resident or
+ * dropped.
+ */
+kvf_status kvf_seq_pages(const kvf_cache *cache, kvf_seq seq, uint32_t group, uint32_t *pages);
+
+/* `tokens` gets how many leading tokens of two sequences lie in the same pages. O(pages). */
+kvf_status kvf_seq_shared_tokens(const kvf_cache *cache, kvf_seq a, kvf_seq b, uint32_t *tokens);
+
+/* =================================================================================================
+ * 6. Prefix index
+ *
+ * A match finds the longest cached beginning of a prompt and pins it by a ticket. The ticket is
+ * used up by kvf_seq_open_ticket, or given back by kvf_prefix_drop. A hit is confirmed by comparing
+ * tokens, never by a hash.
+ * ================================================================================================= */
+
+#define KVF_NO_DEADLINE 18446744073709551615ull /* Deadline of a ticket that stays until it is
+                                                 * opened or dropped. */
+
+/* What is asked of the index. */
+typedef struct kvf_prompt {
+    uint32_t struct_size;        /* sizeof(kvf_prompt) */
+    uint32_t n_tokens;           /* Number of tokens. */
+    const kvf_token *tokens;     /* [n_tokens] */
+    const kvf_media_span *spans; /* [n_spans], media spans of the prompt, ascending, not
+                                  * overlapping. */
+    uint32_t n_spans;            /* Number of spans. */
+    uint32_t reserved;           /* 0 */
+    kvf_namespace ns;            /* Whose prefixes may answer. 0 = the default namespace. */
+} kvf_prompt;
+
+/*
+ * `tokens` gets the length of the longest prefix of the prompt that a match would give, at most
+ * `limit`. Changes nothing. O(pages hit + groups).
+ */
+kvf_status kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit,
+                             uint32_t *tokens);
+
+/*
+ * Finds the longest cached prefix of at most `limit` tokens and pins it. `limit` is usually one
+ * less than the prompt, so that something is left to compute. A hit of 0 tokens gives a ticket as
+ * well. The ticket is dropped once time passes `deadline`, which may be KVF_NO_DEADLINE. O(pages
+ * hit + groups).
+ */
+kvf_status kvf_prefix_match(kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit,
+                            kvf_tick deadline, kvf_ticket *ticket, uint32_t *tokens,
+                            kvf_shortage *shortage);
+
+/* Gives a ticket back. KVF_ERR_BUSY while a transfer runs on it. */
+kvf_status kvf_prefix_drop(kvf_cache *cache, kvf_ticket ticket);
+
+/*
+ * Publishes up to `budget` pages, of the sequences in the order in which they first had one to
+ * publish (mode KVF_PUBLISH_DEFERRED). `published` gets how many; less than `budget` means that
+ * nothing is left that fits.
+ */
+kvf_status kvf_prefix_publish(kvf_cache *cache, uint32_t budget, uint32_t *published);
+
+/* =================================================================================================
+ * 7. Plans
+ *
+ * A plan is one step of the engine over many sequences.
+ *
+ *             kvf_plan_add*             kvf_plan_finish              kvf_plan_commit
+ *     idle --> BUILDING -----------------> FINISHED -------------------> idle
+ *        ^        | kvf_plan_cancel            | kvf_plan_abort
+ *        `--------+----------------------------'
+ *
+ * While a plan is built, only counts are promised: cancelling leaves the digest unchanged. Finish
+ * evicts and assigns; it cannot fail. Then the engine scrubs, copies, and computes to the slots
+ * that kvf_table_slots gives. Commit says how many tokens of each sequence were accepted; once its
+ * arguments are checked it cannot fail.
+ *
+ * On KVF_RETRY end or preempt a sequence and ask again; on KVF_PENDING wait for transfers; on
+ * KVF_NEVER split or reject.
+ * ================================================================================================= */
+
+/*
+ * Begins a plan and moves time on to `tick`. KVF_ERR_PLAN_STATE when one is open, KVF_ERR_TIME when
+ * `tick` is too low.
+ */
+kvf_status kvf_plan_begin(kvf_cache *cache, kvf_tick tick);
+
+/*
+ * Promises room for `count` more tokens of a sequence, drafts included. `tokens` are their ids, or
+ * NULL where they are not known yet: then kvf_plan_commit may give them. If neither does, the
+ * sequence publishes nothing from there on. A sequence can be added once: KVF_ERR_DUPLICATE.
+ * O(groups).
+ */
+kvf_status kvf_plan_add(kvf_cache *cache, kvf_seq seq, uint32_t count, const kvf_token *tokens,
+                        kvf_shortage *shortage);
+
+/* One sequence of kvf_plan_add_batch. Record. */
+typedef struct kvf_plan_item {
+    kvf_seq seq;             /* The sequence. */
+    const kvf_token *tokens; /* [count], or NULL where the ids are not known yet. */
+    uint32_t count;          /* Tokens to add, at least 1, drafts included. */
+    uint32_t reserved;       /* 0 */
+} kvf_plan_item;
+
+/*
+ * Adds `n` sequences in order, each as by kvf_plan_add. `statuses` gets one status per item: items
+ * that do not fit are left out and do not stop those behind them. `n_added` gets how many were
+ * added, `shortage` the first shortage. The call itself fails, without adding any, only where a
+ * pointer or a reserved field is wrong.
+ */
+kvf_status kvf_plan_add_batch(kvf_cache *cache, const kvf_plan_item *items, size_t n,
+                              kvf_status *statuses, size_t *n_added, kvf_shortage *shortage);
+
+/* Gives a plan up while it is built. */
+kvf_status kvf_plan_cancel(kvf_cache *cache);
+
+/*
+ * Evicts what is missing, assigns pages and copies, and writes them into the tables: from now on
+ * all kvf_table_ functions show the new tokens. `report` may be NULL. O(sequences * groups +
+ * pages).
+ */
+kvf_status kvf_plan_finish(kvf_cache *cache, kvf_plan_report *report);
+
+/* One page to be copied before it is written. Record. */
+typedef struct kvf_page_copy {
+    uint32_t group;  /* The group whose pool has the pages. */
+    uint32_t source; /* Read this page, */
+    uint32_t target; /* write this one, */
+    uint32_t tokens; /* for its first so many tokens. */
+} kvf_page_copy;
+
+/*
+ * Lists the copies of the last finished plan. All must run before any write of the step. `n` gets
+ * how many there are, also on KVF_ERR_SHORT_BUFFER, when nothing else is written.
+ */
+kvf_status kvf_plan_copies(const kvf_cache *cache, kvf_page_copy *copies, size_t cap, size_t *n);
+
+/* One page whose old content belongs to somebody else. Record. */
+typedef struct kvf_page_ref {
+    uint32_t pool; /* Its pool. */
+    uint32_t page; /* Its id. */
+} kvf_page_ref;
+
+/*
+ * Lists the pages of the last finished plan that still hold what another namespace wrote (flag
+ * KVF_CONFIG_SCRUB). Overwrite them before the copies. `n` gets how many there are, also on
+ * KVF_ERR_SHORT_BUFFER, when nothing else is written.
+ */
+kvf_status kvf_plan_scrubs(const kvf_cache *cache, kvf_page_ref *pages, size_t cap, size_t *n);
+
+/* What became of one sequence's tokens. Record. */
+typedef struct kvf_accept {
+    uint32_t accepted;       /* Tokens that now belong to the sequence, 0 to the count that was
+                              * added. */
+    uint32_t verified;       /* How many of these are final. The others count, are never
+                              * published, and are settled by kvf_seq_verify or kvf_seq_truncate. */
+    const kvf_token *tokens; /* [accepted], ids of the accepted tokens where the plan was given
+                              * none; else NULL. */
+} kvf_accept;
+
+/*
+ * Ends a finished plan. `accepts` has one element per sequence, in the order in which they were
+ * added. Surplus pages go back, full final pages are published (KVF_PUBLISH_IMMEDIATE), pages that
+ * left a window are dropped, and closes that waited are carried out. With a wrong argument
+ * (KVF_ERR_ARGUMENT) the plan stays open and unchanged.
+ */
+kvf_status kvf_plan_commit(kvf_cache *cache, const kvf_accept *accepts, size_t n);
+
+/*
+ * Takes a finished plan back, when the device no longer executes it: sequences are as before
+ * kvf_plan_finish. Pages that were evicted for it stay free.
+ */
+kvf_status kvf_plan_abort(kvf_cache *cache);
+
+/* =================================================================================================
+ * 8. Page tables and slots
+ *
+ * What kernels read, written into the caller's buffers, every element defined. They show committed
+ * tokens and, once a plan is finished, those of the plan. Page ids are those of the group's pool; 0
+ * is the NULL page, which stands for a page that was dropped. The byte offset of a page is id *
+ * bytes per page, in 64 bits.
+ * ================================================================================================= */
+
+/*
+ * Writes the rows of `n` sequences as a matrix out[n][stride]: page ids, and `pad` behind the last
+ * page of each row. KVF_ERR_ARGUMENT when a row is longer than `stride`. `cap` is the length of
+ * `out` in elements.
+ */
+kvf_status kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n,
+                           uint32_t stride, int32_t pad, int32_t *out, size_t cap);
+
+/*
+ * Writes the rows of `n` sequences in compressed form: row i is indices[indptr[i]] to
+ * indices[indptr[i + 1] - 1], and last_page_len[i] (1 to P, 0 for an empty sequence) says how many
+ * tokens its last page holds. `indptr` has n + 1 elements, `last_page_len` n. `n_indices` gets how
+ * many elements of `indices` are used, or on KVF_ERR_SHORT_BUFFER needed.
+ */
+kvf_status kvf_table_csr(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n,
+                         int32_t *indptr, int32_t *last_page_len, int32_t *indices, size_t cap,
+                         size_t *n_indices);
+
+/*
+ * Writes, for each token of the finished plan in the order of kvf_plan_add, its slot (page * P +
+ * offset) in a group and its absolute position. Up to `cap`, the rest of `slots` becomes -1 (do not
+ * write) and the rest of `positions` 0. `n` gets the number of tokens, also on
+ * KVF_ERR_SHORT_BUFFER. KVF_ERR_PLAN_STATE unless a plan is finished.
+ */
+kvf_status kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots,
+                           int32_t *positions, size_t cap, size_t *n);
+
+/* One row of the caller's table. Record. */
+typedef struct kvf_row_query {
+    kvf_seq seq;    /* Its occupant. */
+    uint64_t since; /* Version that the row shows. 0 = nothing of this sequence. */
+} kvf_row_query;
+
+/* A row that changed. Its entries are the next `count` elements of the entry buffer. Record. */
+typedef struct kvf_row_delta {
+    uint32_t row;   /* Index of the query. */
+    uint32_t start; /* First entry that may differ. */
+    uint32_t count; /* Entries written. What the row showed behind them is void. */
+} kvf_row_delta;
+
+/* What kvf_table_changed wrote. */
+typedef struct kvf_delta_report {
+    uint32_t struct_size; /* sizeof(kvf_delta_report), set by the caller */
+    uint32_t rows;        /* Rows that changed. */
+    uint32_t entries;     /* Entries of these rows. */
+    uint32_t reserved;    /* 0 */
+    uint64_t version;     /* Version that all rows show once the deltas are applied. */
+} kvf_delta_report;
+
+/*
+ * Writes the rows that differ from what the caller's table shows. The caller keeps, for each row,
+ * the sequence in it and the version that it shows (0 when the row's occupant changed). For each
+ * row that differs `rows` gets one element, and `entries` the page ids from its `start` on, one row
+ * behind the other. `report` says how many, and the version that all rows show afterwards. On
+ * KVF_ERR_SHORT_BUFFER `rows` and `entries` of the report both hold a length that is enough for
+ * either buffer, and nothing else is written. O(queries + entries).
+ */
+kvf_status kvf_table_changed(const kvf_cache *cache, uint32_t group, const kvf_row_query *queries,
+                             size_t n, kvf_row_delta *rows, size_t rows_cap, int32_t *entries,
+                             size_t entries_cap, kvf_delta_report *report);
+
+/*
+ * `pages` gets the columns of a ring that shows a window group while up to `tokens` tokens are
+ * added: ceil((window + tokens - 1) / P) + 1. KVF_ERR_ARGUMENT for a group without a window.
+ */
+kvf_status kvf_table_ring_pages(const kvf_cache *cache, uint32_t group, uint32_t tokens,
+                                uint32_t *pages);
+
+/* How a window's pages lie in the ring that kvf_table_ring wrote. */
+typedef struct kvf_ring_report {
+    uint32_t struct_size; /* sizeof(kvf_ring_report), set by the caller */
+    uint32_t sinks;       /* Columns with sink pages, at the start of the row. */
+    uint32_t first;       /* First page of the sequence that the ring shows. Page i is in column
+                           * sinks + i % ring. */
+    uint32_t end;         /* One past the last page. */
+} kvf_ring_report;
+
+/*
+ * Writes a sequence's window as sink columns followed by a ring of `ring` columns; columns without
+ * a page are 0. KVF_ERR_ARGUMENT for a group without a window, or when more pages are resident than
+ * the ring has columns.
+ */
+kvf_status kvf_table_ring(const kvf_cache *cache, kvf_seq seq, uint32_t group, uint32_t ring,
+                          int32_t *out, size_t cap, kvf_ring_report *report);
+
+/* =================================================================================================
+ * 9. Retention
+ *
+ * The caller's say in the eviction order. All of it is soft: a leased page still goes when nothing
+ * else is left. Only tickets pin.
+ * ================================================================================================= */
+
+#define KVF_MOVE_COLD 0 /* Move to be evicted first. Pages that have children elsewhere stay. */
+#define KVF_MOVE_HOT 1  /* Move to be evicted last within their class. */
+
+/* A promise to keep a prefix above all others until a tick. Never 0. */
+typedef uint64_t kvf_lease;
+
+/*
+ * Keeps the published pages of a sequence's first `upto` tokens above all others until time passes
+ * `until`. KVF_ERR_ARGUMENT when none of these tokens is published or `until` has passed.
+ */
+kvf_status kvf_retain_lease(kvf_cache *cache, kvf_seq seq, uint32_t upto, kvf_tick until,
+                            kvf_lease *lease, kvf_shortage *shortage);
+
+/* Ends a lease early. */
+kvf_status kvf_retain_end(kvf_cache *cache, kvf_lease lease);
+
+/*
+ * Puts the cached prefix of a prompt into an eviction class; lower classes are evicted first.
+ * `tokens` gets the length of that prefix. KVF_ERR_ARGUMENT for a class beyond the configured ones,
+ * or under KVF_POLICY_LFU. O(pages).
+ */
+kvf_status kvf_retain_set_class(kvf_cache *cache, const kvf_prompt *prompt,
+                                uint32_t eviction_class, uint32_t *tokens);
+
+/*
+ * Moves the cached prefix of a prompt to an end of the eviction order; `to` is KVF_MOVE_*. Used
+ * pages and pages that have other children behind them stay where they are. `tokens` gets the
+ * length of the prefix. O(pages).
+ */
+kvf_status kvf_retain_move(kvf_cache *cache, const kvf_prompt *prompt, uint32_t to,
+                           uint32_t *tokens);
+
+/* =================================================================================================
+ * 10. Transfers
+ *
+ * While something outside reads or writes pages (swap, disk, another machine), a transfer keeps
+ * them: they are neither evicted nor written, even if their sequence is closed. Every begin needs
+ * one end.
+ * ================================================================================================= */
+
+#define KVF_IO_STORE 0  /* Out of the pages. */
+#define KVF_IO_LOAD 1   /* Into the pages. */
+#define KVF_IO_OK 0     /* The content is what it should be. */
+#define KVF_IO_FAILED 1 /* It is not, or nobody knows. */
+
+/* A transfer of pages that is under way. Never 0. */
+typedef uint64_t kvf_transfer;
+
+/*
+ * Begins a transfer of tokens `start` to `end` - 1 of a sequence; `direction` is KVF_IO_STORE or
+ * KVF_IO_LOAD. While a load runs, nothing of the sequence is published. KVF_ERR_BUSY in an open
+ * plan, KVF_ERR_WINDOW_LOST. O(pages).
+ */
+kvf_status kvf_io_begin_seq(kvf_cache *cache, kvf_seq seq, uint32_t start, uint32_t end,
+                            uint32_t direction, kvf_transfer *transfer, kvf_shortage *shortage);
+
+/* The same for the tokens of a ticket. */
+kvf_status kvf_io_begin_ticket(kvf_cache *cache, kvf_ticket ticket, uint32_t start, uint32_t end,
+                               uint32_t direction, kvf_transfer *transfer,
+                               kvf_shortage *shortage);
+
+/*
+ * Ends a transfer; `result` is KVF_IO_OK or KVF_IO_FAILED. After a load that failed, its pages and
+ * all behind them leave the index.
+ */
+kvf_status kvf_io_end(kvf_cache *cache, kvf_transfer transfer, uint32_t result);
+
+/* =================================================================================================
+ * 11. Events
+ *
+ * What entered and left the index, for routers. Folding all events over (group, key) gives the
+ * index. The ring never blocks: when it is full the oldest event is lost and counted.
+ * ================================================================================================= */
+
+#define KVF_EVENT_STORED 0  /* A page entered the index. */
+#define KVF_EVENT_REMOVED 1 /* A page left it. */
+#define KVF_EVENT_CLEARED 2 /* Everything of a namespace left it. */
+
+/* One change of the index. Record. */
+typedef struct kvf_event {
+    uint64_t number;         /* Number of this event, from 1 on without gaps. */
+    uint64_t key;            /* Exported key of the page: a chained hash of tokens and spans. For
+                              * routers; the cache itself compares tokens. */
+    uint64_t parent_key;     /* Key of the page before it. 0 = it is the first. */
+    uint32_t page;           /* The page, within its group's pool. */
+    uint32_t namespace_slot; /* Slot of its namespace: the lower half of the handle. */
+    uint32_t group;          /* Its group. */
+    uint32_t kind;           /* KVF_EVENT_* */
+} kvf_event;
+
+/*
+ * Moves the oldest events to `events`, at most `cap`. `n` gets how many, `lost` how many were lost
+ * since the last call.
+ */
+kvf_status kvf_events_read(kvf_cache *cache, kvf_event *events, size_t cap, size_t *n,
+                           uint64_t *lost);
+
+/* =================================================================================================
+ * 12. Statistics and diagnosis
+ * ================================================================================================= */
+
+/* The whole cache now. The counters at the end only grow. */
+typedef struct kvf_stats {
+    uint32_t struct_size;      /* sizeof(kvf_stats), set by the caller */
+    uint32_t sequences;        /* Live sequences. */
+    uint32_t tickets;          /* Live tickets. */
+    uint32_t transfers;        /* Transfers under way. */
+    uint32_t free_chunks;      /* Free chunks of table entries. */
+    uint32_t free_key_parts;   /* Free media span entries. */
+    uint32_t indexed_pages;    /* Pages in the index, of the group that carries it. */
+    uint32_t reserved;         /* 0 */
+    uint64_t events;           /* Events made so far. */
+    uint64_t waiting_events;   /* Events waiting to be read. */
+    uint64_t queried_tokens;   /* Tokens asked for in matches. */
+    uint64_t hit_tokens;       /* Of these, tokens found. */
+    uint64_t committed_tokens; /* Tokens committed. */
+    uint64_t published_pages;  /* Pages that entered the index. */
+    uint64_t duplicate_pages;  /* Pages computed a second time while another copy was published. */
+    uint64_t evicted_pages;    /* Cached pages evicted. */
+    uint64_t copied_pages;     /* Pages copied before a write. */
+    uint64_t plans;            /* Plans finished. */
+} kvf_stats;
+
+/* Reads what the whole cache is now. O(1). */
+kvf_status kvf_stats_read(const kvf_cache *cache, kvf_stats *stats);
+
+/* One pool now: pages = used + cached + free_pages. */
+typedef struct kvf_pool_stats {
+    uint32_t struct_size; /* sizeof(kvf_pool_stats), set by the caller */
+    uint32_t pages;       /* Pages in all. */
+    uint32_t used;        /* With references. */
+    uint32_t cached;      /* Without, but indexed: what eviction can give. */
+    uint32_t free_pages;  /* Neither. */
+    uint32_t pending;     /* Of the used ones, those that only transfers keep. */
+    uint32_t peak_used;   /* Most pages used at once so far. */
+    uint32_t utilisation; /* used / pages in thousandths. */
+} kvf_pool_stats;
+
+/* Reads what a pool is now. O(1). */
+kvf_status kvf_pool_stats_read(const kvf_cache *cache, uint32_t pool, kvf_pool_stats *stats);
+
+#define KVF_PAGE_FREE 0   /* Not allocated. */
+#define KVF_PAGE_CACHED 1 /* Without references, in the index. */
+#define KVF_PAGE_USED 2   /* With references. */
+
+/* One page now. */
+typedef struct kvf_page_info {
+    uint32_t struct_size; /* sizeof(kvf_page_info), set by the caller */
+    uint32_t state;       /* KVF_PAGE_* */
+    uint32_t indexed;     /* 1 = it is in the index, else 0. */
+    uint32_t refs;        /* Table entries, ticket and transfer pins, and holds that refer to it. */
+} kvf_page_info;
+
+/* Reads what a page is now, for diagnosis. O(live table entries). */
+kvf_status kvf_page_info_read(const kvf_cache *cache, uint32_t pool, uint32_t page,
+                              kvf_page_info *info);
+
+/*
+ * `digest` gets 64 bits over the logical state, equal on every machine for the same calls. A call
+ * that fails leaves it as it was. O(pages + table entries + tokens).
+ */
+kvf_status kvf_cache_digest(const kvf_cache *cache, uint64_t *digest);
+
+/* The first violated rule that kvf_cache_check found. */
+typedef struct kvf_violation {
+    uint32_t struct_size; /* sizeof(kvf_violation), set by the caller */
+    uint32_t rule;        /* 0 = none. Else a rule: 1 counters, 2 page state, 3 eviction order, 4
+                           * references, 5 tree, 6 lookup, 7 pages of other groups, 8 table rows,
+                           * 9 cursors, 10 pending pages, 11 leases, 12 metadata. */
+    uint32_t index;       /* Where: a pool, page, or sequence, as the rule says. */
+} kvf_violation;
+
+/*
+ * Looks for a violated invariant. Level 0: counters. Level 1: pages and lists, O(pages). Level 2:
+ * references, tree and tables. Level 2 needs `scratch`, which is overwritten; `n_needed`, which may
+ * be NULL, gets its length on KVF_ERR_SHORT_BUFFER. Answers KVF_OK and writes rule 0 to `violation`
+ * if there is none, else KVF_ERR_CORRUPT and the first one.
+ */
+kvf_status kvf_cache_check(const kvf_cache *cache, uint32_t level, uint32_t *scratch, size_t cap,
+                           size_t *n_needed, kvf_violation *violation);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KVFOLIO_H */
