@@ -1,29 +1,46 @@
 //! Digest: 64 bits over the logical state, equal on every target.
 //!
-//! A fixed-width little-endian walk through xxh64. It covers whatever can change a later answer: pages by id with state,
+//! A fixed-width little-endian walk through xxh3-64. It covers whatever can change a later answer: pages by id with state,
 //! references, class, owner, parent and tokens; eviction lists in order; sequences, tickets and transfers by index with
 //! generations and tables; the publish queue; the open plan; leases; quotas; namespaces; time. It leaves out statistics,
 //! events, versions, and how nodes, hashes and table chunks are laid out.
-
-use xxhash_rust::xxh64::Xxh64;
 
 use crate::cache::Cache;
 use crate::pages::NULL;
 use crate::sequence::Kind;
 
-struct Walk(Xxh64);
+/// Words in front of the hash: each full block is hashed with the hash of the blocks before it as seed.
+struct Walk {
+    block: [u32; 64],
+    filled: usize,
+    hash: u64,
+}
 
 impl Walk {
     fn put(&mut self, words: &[u32]) {
         for word in words {
-            self.0.update(&word.to_le_bytes());
+            if let Some(slot) = self.block.get_mut(self.filled) {
+                *slot = word.to_le();
+            }
+            self.filled = self.filled.wrapping_add(1);
+            if self.filled >= self.block.len() {
+                self.fold();
+            }
         }
     }
 
+    #[allow(clippy::cast_possible_truncation)] // the two halves of the word
     fn put_wide(&mut self, words: &[u64]) {
         for word in words {
-            self.0.update(&word.to_le_bytes());
+            self.put(&[*word as u32, (*word >> 32) as u32]);
         }
+    }
+
+    fn fold(&mut self) {
+        let bytes: &[u8; 256] = bytemuck::cast_ref(&self.block);
+        self.hash = xxhash_rust::xxh3::xxh3_64_with_seed(bytes, self.hash);
+        self.block = [0; 64];
+        self.filled = 0;
     }
 }
 
@@ -31,14 +48,15 @@ impl Cache<'_> {
     /// The digest. O(pages + table entries + tokens).
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let mut walk = Walk(Xxh64::new(0));
+        let mut walk = Walk { block: [0; 64], filled: 0, hash: 0 };
         walk.put_wide(&[self.now]);
         self.digest_pages(&mut walk);
         self.digest_order(&mut walk);
         self.digest_holders(&mut walk);
         self.digest_plan(&mut walk);
         self.digest_spaces(&mut walk);
-        walk.0.digest()
+        walk.fold();
+        walk.hash
     }
 
     fn digest_pages(&self, walk: &mut Walk) {

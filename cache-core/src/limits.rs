@@ -105,15 +105,17 @@ impl Limits {
         }
         let (anchor_pool, anchor_tokens, indexed) = if hidden {
             (pools.len(), largest as u32, config.index_nodes)
-        } else {
+        } else if anchor < groups.len() && (groups[anchor].pool as usize) < pools.len() {
             let pool = groups[anchor].pool as usize;
             (pool, groups[anchor].page_tokens as u32, pools[pool].pages)
+        } else {
+            return Err(ConfigError::Groups);
         };
         let (mut places, mut g) = (0_u32, 0);
         while g < groups.len() {
             if g != anchor {
                 let own = groups[g].page_tokens as u32;
-                places += if own >= anchor_tokens { 1 } else { anchor_tokens / own };
+                places += if own >= anchor_tokens { 1 } else { anchor_tokens >> own.trailing_zeros() };
             }
             g += 1;
         }

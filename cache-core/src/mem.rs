@@ -46,9 +46,9 @@ impl<'m, T: Copy + Default> Slots<'m, T> {
     #[inline]
     pub(crate) fn copy(&mut self, from: u64, to: u64, count: u32) {
         let (Ok(from), Ok(to)) = (usize::try_from(from), usize::try_from(to)) else { return };
-        let (from_end, to_end) = (from.saturating_add(count as usize), to.saturating_add(count as usize));
-        if from_end <= self.0.len() && to_end <= self.0.len() {
-            self.0.copy_within(from..from_end, to);
+        let Some(last) = self.0.len().checked_sub(count as usize) else { return };
+        if from <= last && to <= last {
+            self.0.copy_within(from..from.saturating_add(count as usize), to);
         }
     }
 

@@ -37,6 +37,20 @@ impl Cache<'_> {
     /// A [`Shortage`]: `Retry`, `Pending`, or `Never` with the largest count that could fit. `Duplicate` for a second
     /// call with one sequence; `Argument` for no tokens or a wrong number of ids; `PlanState`; `Stale`.
     pub fn plan_add(&mut self, id: SequenceId, count: u32, tokens: Option<&[u32]>) -> Result<(), Error> {
+        if tokens.is_some_and(|tokens| tokens.len() != count as usize) {
+            return Err(Error::Argument);
+        }
+        self.add(id, count, tokens, tokens.is_some())
+    }
+
+    /// As [`Self::plan_add`]; ids that are not given now may be promised for commit.
+    pub(super) fn add(
+        &mut self,
+        id: SequenceId,
+        count: u32,
+        tokens: Option<&[u32]>,
+        has_ids: bool,
+    ) -> Result<(), Error> {
         if !self.plan.is_building() {
             return Err(Error::PlanState);
         }
@@ -45,8 +59,7 @@ impl Cache<'_> {
         if sequence.plan != 0 {
             return Err(Error::Duplicate);
         }
-        let known = tokens.map_or(0, <[u32]>::len);
-        if count == 0 || sequence.len.checked_add(count).is_none() || (tokens.is_some() && known != count as usize) {
+        if count == 0 || sequence.len.checked_add(count).is_none() {
             return Err(Error::Argument);
         }
         let entry = self.plan.entry_count;
@@ -58,10 +71,10 @@ impl Cache<'_> {
         if staged > room {
             return Err(Shortage::of(Resource::PlanTokens, staged, room).into());
         }
-        let flags = if sequence.len.wrapping_add(count) <= sequence.writable && tokens.is_some() {
+        let flags = if sequence.len.wrapping_add(count) <= sequence.writable {
             IN_PAGE
         } else {
-            self.promise(holder, &sequence, count, tokens.is_some())?
+            self.promise(holder, &sequence, count, has_ids)?
         };
         let offset = if staged == 0 { NO_TOKENS } else { self.plan.staged_count };
         if staged > 0 {

@@ -220,12 +220,13 @@ impl Cache<'_> {
     pub fn append(&mut self, id: crate::SequenceId, tokens: &[u32]) -> Result<crate::PlanReport, Error> {
         let count = u32::try_from(tokens.len()).map_err(|_| Error::Argument)?;
         self.plan_begin(self.now)?;
-        if let Err(error) = self.plan_add(id, count, Some(tokens)) {
+        // The ids come with commit: they need not be kept in between.
+        if let Err(error) = self.add(id, count, None, true) {
             self.plan_cancel()?;
             return Err(error);
         }
         let report = self.plan_finish()?;
-        self.plan_commit(&[Accept::all(count)])?;
+        self.plan_commit(&[Accept { tokens: Some(tokens), ..Accept::all(count) }])?;
         Ok(report)
     }
 }

@@ -1,0 +1,266 @@
+/*
+ * sweep.c - every function of kvfolio.h, called wrongly in every way that can be checked
+ *
+ * Each call must answer with the expected status. One that fails must leave the cache's digest and
+ * all outputs as they were, apart from what the header says is written: shortages, needed lengths.
+ * The calls are made by sweep.py from the header. Run this under a sanitizer or valgrind.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kvfolio.h"
+
+enum state { IDLE, BUILDING, FINISHED };
+
+/* What calls refer to. */
+static struct world {
+    kvf_cache *cache;
+    kvf_seq seq, other;
+    kvf_ticket ticket;
+    kvf_transfer transfer;
+    kvf_namespace ns;
+    kvf_lease lease;
+    uint32_t len;     /* of seq */
+    uint32_t csr;     /* entries of both sequences' rows in group 0 */
+    uint32_t scratch; /* of kvf_cache_check */
+    uint32_t tokens[16];
+} w;
+
+static void *memory, *spare;
+static size_t memory_bytes, spare_bytes;
+static int failures, calls;
+
+/* Outputs lie here, so that they can be compared as one. */
+enum { ARENA = 4096, PATTERN = 0xA5 };
+static union { uint64_t align; unsigned char bytes[ARENA]; } arena, saved;
+static size_t arena_used;
+static uint64_t digest_before;
+
+static kvf_pool_config pools[2];
+static kvf_group_config groups[2];
+static kvf_media_span bad_spans[2];
+static union { uint64_t align; unsigned char bytes[8192]; } long_struct, other_memory;
+
+#define BESIDE(pointer) ((void *)((char *)(void *)(uintptr_t)(pointer) + 1))
+#define FOREIGN ((kvf_cache *)(void *)other_memory.bytes)
+
+static void must(kvf_status status, int line)
+{
+    if (status != KVF_OK) {
+        printf("sweep.c:%d: %s\n", line, kvf_status_name(status));
+        exit(1);
+    }
+}
+#define MUST(call) must((call), __LINE__)
+
+static void *take(size_t bytes, size_t struct_size)
+{
+    unsigned char *at = arena.bytes + arena_used;
+    arena_used += (bytes + 64 + 7) / 8 * 8; /* a gap behind each */
+    if (arena_used > ARENA) {
+        puts("sweep.c: ARENA is too small");
+        exit(1);
+    }
+    if (struct_size != 0) {
+        uint32_t size = (uint32_t)struct_size;
+        memcpy(at, &size, sizeof size);
+    }
+    return at;
+}
+
+/* The struct with 16 more bytes behind it. */
+static void *longer(const void *from, size_t size, int fill)
+{
+    uint32_t larger = (uint32_t)size + 16;
+    memset(long_struct.bytes, 0, sizeof long_struct.bytes);
+    memcpy(long_struct.bytes, from, size);
+    memcpy(long_struct.bytes, &larger, sizeof larger);
+    long_struct.bytes[size + 15] = (unsigned char)fill;
+    return long_struct.bytes;
+}
+
+/* A cache that was copied to another place. */
+static kvf_cache *moved(void)
+{
+    memcpy(spare, memory, memory_bytes);
+    return spare;
+}
+
+static kvf_config config(void)
+{
+    kvf_config cfg;
+    memset(&cfg, 0, sizeof cfg);
+    memset(pools, 0, sizeof pools);
+    memset(groups, 0, sizeof groups);
+    pools[0].struct_size = pools[1].struct_size = sizeof pools[0];
+    pools[0].pages = pools[1].pages = 24;
+    groups[0].struct_size = groups[1].struct_size = sizeof groups[0];
+    groups[0].page_tokens = groups[1].page_tokens = 4;
+    groups[1].kind = KVF_GROUP_WINDOW;
+    groups[1].pool = 1;
+    groups[1].window = 8;
+    groups[1].sinks = 4;
+    cfg.struct_size = sizeof cfg;
+    cfg.abi_version = KVF_ABI_VERSION;
+    cfg.pools = pools;
+    cfg.groups = groups;
+    cfg.n_pools = cfg.n_groups = 2;
+    cfg.sequences = 8;
+    cfg.tickets = cfg.transfers = cfg.namespaces = cfg.leases = cfg.classes = 4;
+    cfg.quotas = 2;
+    cfg.key_parts = 16;
+    cfg.events = 64;
+    cfg.publish = KVF_PUBLISH_IMMEDIATE;
+    cfg.flags = KVF_CONFIG_SCRUB;
+    cfg.seed = 7;
+    return cfg;
+}
+
+static kvf_prompt prompt(void)
+{
+    kvf_prompt asked;
+    memset(&asked, 0, sizeof asked);
+    asked.struct_size = sizeof asked;
+    asked.tokens = w.tokens;
+    asked.n_tokens = 9;
+    return asked;
+}
+
+/* Makes the world anew: two sequences that share two pages, one of everything else, a plan. */
+static void begin(enum state state)
+{
+    kvf_config cfg = config();
+    kvf_prompt asked;
+    kvf_namespace_key key;
+    uint32_t hit, i, pages;
+    kvf_violation violation;
+    size_t needed = 0;
+
+    memset(&w, 0, sizeof w);
+    MUST(kvf_cache_init(memory, memory_bytes, &cfg, &w.cache));
+    for (i = 0; i < 16; i++)
+        w.tokens[i] = i + 1;
+    MUST(kvf_cache_advance(w.cache, 5));
+    MUST(kvf_seq_open(w.cache, NULL, &w.seq, NULL));
+    MUST(kvf_seq_append(w.cache, w.seq, w.tokens, 10, NULL, NULL));
+    w.len = 10;
+    asked = prompt();
+    MUST(kvf_prefix_match(w.cache, &asked, 8, KVF_NO_DEADLINE, &w.ticket, &hit, NULL));
+    MUST(kvf_seq_open_ticket(w.cache, w.ticket, NULL, &w.other, NULL));
+    MUST(kvf_prefix_match(w.cache, &asked, 8, KVF_NO_DEADLINE, &w.ticket, &hit, NULL));
+    MUST(kvf_io_begin_ticket(w.cache, w.ticket, 0, 4, KVF_IO_STORE, &w.transfer, NULL));
+    MUST(kvf_retain_lease(w.cache, w.seq, 8, 99, &w.lease, NULL));
+    memset(&key, 0, sizeof key);
+    key.struct_size = sizeof key;
+    key.model = 1;
+    MUST(kvf_namespace_open(w.cache, &key, &w.ns, NULL));
+    MUST(kvf_seq_pages(w.cache, w.seq, 0, &pages));
+    w.csr = pages;
+    MUST(kvf_seq_pages(w.cache, w.other, 0, &pages));
+    w.csr += pages;
+    memset(&violation, 0, sizeof violation);
+    violation.struct_size = sizeof violation;
+    if (kvf_cache_check(w.cache, 2, NULL, 0, &needed, &violation) != KVF_ERR_SHORT_BUFFER)
+        MUST(KVF_ERR_INTERNAL);
+    w.scratch = (uint32_t)needed;
+    if (state != IDLE) {
+        MUST(kvf_plan_begin(w.cache, 6));
+        MUST(kvf_plan_add(w.cache, w.seq, 2, w.tokens, NULL));
+    }
+    if (state == FINISHED)
+        MUST(kvf_plan_finish(w.cache, NULL));
+
+    bad_spans[0].start = 4;
+    bad_spans[0].length = 4;
+    bad_spans[1].start = 6;
+    bad_spans[1].length = 1;
+    memset(&arena, PATTERN, sizeof arena);
+    arena_used = 0;
+}
+
+/* Good inputs under the names that sweep.py gives them: "in_" and the parameter's name. */
+#define INPUTS                                                                                      \
+    kvf_config in_cfg = config();                                                                   \
+    kvf_prompt in_prompt = prompt();                                                                \
+    kvf_open_params in_params = {sizeof in_params, 0, 0, 1, NULL, 0, 0};                            \
+    kvf_namespace_key in_key = {sizeof in_key, 0, {1, 2, 3, 4}, 5, 6, 7, 8};                        \
+    uint32_t *in_tokens = w.tokens;                                                                 \
+    kvf_media_span in_spans[1] = {{12, 2, {1, 2, 3, 4}}};                                           \
+    kvf_plan_item in_items[1] = {{w.other, w.tokens, 2, 0}};                                        \
+    kvf_accept in_accepts[1] = {{2, 2, NULL}};                                                      \
+    kvf_seq in_seqs[2] = {w.seq, w.other};                                                          \
+    kvf_row_query in_queries[2] = {{w.seq, 0}, {w.other, 0}};                                       \
+    (void)in_cfg, (void)in_prompt, (void)in_params, (void)in_key, (void)in_tokens, (void)in_spans,  \
+    (void)in_items, (void)in_accepts, (void)in_seqs, (void)in_queries
+
+static void before_call(void)
+{
+    /* Ended caches have no digest; then nothing is compared. */
+    if (kvf_cache_digest(w.cache, &digest_before) != KVF_OK)
+        digest_before = 0;
+    saved = arena;
+}
+
+static void fail(const char *function, const char *what, const char *why, kvf_status status)
+{
+    printf("%s, %s: %s (%s)\n", function, what, why, kvf_status_name(status));
+    failures++;
+}
+
+static void after_call(const char *function, const char *what, kvf_status status, kvf_status expected,
+                       void *needed, void *shortage)
+{
+    uint64_t digest = 0;
+
+    calls++;
+    if (status != expected)
+        fail(function, what, kvf_status_name(expected), status);
+    if (status == KVF_OK)
+        return;
+    if (kvf_cache_digest(w.cache, &digest) != KVF_OK)
+        digest = 0;
+    if (digest != digest_before)
+        fail(function, what, "the digest changed", status);
+    /* What may be written: put back before everything is compared. */
+    if (needed != NULL && (status == KVF_ERR_SHORT_BUFFER || status == KVF_ERR_CONFIG)) {
+        size_t at = (size_t)((unsigned char *)needed - arena.bytes);
+        memcpy(arena.bytes + at, saved.bytes + at, 32);
+    }
+    if (shortage != NULL && kvf_status_is_capacity(status))
+        memcpy(shortage, saved.bytes + ((unsigned char *)shortage - arena.bytes), sizeof(kvf_shortage));
+    if (memcmp(&arena, &saved, sizeof arena) != 0)
+        fail(function, what, "an output was written", status);
+}
+
+#include "sweep_cases.h"
+
+static void sweep_pure(void)
+{
+    if (strcmp(kvf_status_name(KVF_ERR_STALE), "KVF_ERR_STALE") != 0 ||
+        strcmp(kvf_status_name(-1), "KVF_UNKNOWN") != 0 || kvf_status_text(12345) == NULL ||
+        kvf_status_is_capacity(KVF_RETRY) != 1 || kvf_status_is_capacity(KVF_OK) != 0 ||
+        kvf_abi_version() != KVF_ABI_VERSION || kvf_version_string()[0] == 0 || kvf_version() == 0)
+        fail("version", "names", "wrong", KVF_OK);
+}
+
+int main(void)
+{
+    kvf_config cfg = config();
+    size_t align;
+
+    MUST(kvf_cache_required_size(&cfg, &memory_bytes, &align));
+    memory_bytes = spare_bytes = (memory_bytes + align - 1) / align * align;
+    memory = aligned_alloc(align, memory_bytes);
+    spare = aligned_alloc(align, spare_bytes);
+    if (memory == NULL || spare == NULL)
+        return 1;
+    memset(memory, PATTERN, memory_bytes);
+    memset(spare, PATTERN, spare_bytes);
+    sweep_pure();
+    sweep_all();
+    printf("sweep: %d functions, %d calls, %d failures\n", SWEEP_FUNCTIONS, calls, failures);
+    free(memory);
+    free(spare);
+    return failures == 0 && calls == SWEEP_CASES ? 0 : 1;
+}
