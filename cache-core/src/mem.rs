@@ -42,13 +42,17 @@ impl<'m, T: Copy + Default> Slots<'m, T> {
         self.0.get_mut(start..start.saturating_add(count as usize)).unwrap_or(&mut [])
     }
 
-    /// Copies `count` elements inside the slice; nothing where either range does not exist.
+    /// Copies `count` elements inside the slice; nothing where the ranges overlap or do not exist.
     #[inline]
     pub(crate) fn copy(&mut self, from: u64, to: u64, count: u32) {
         let (Ok(from), Ok(to)) = (usize::try_from(from), usize::try_from(to)) else { return };
-        let Some(last) = self.0.len().checked_sub(count as usize) else { return };
-        if from <= last && to <= last {
-            self.0.copy_within(from..from.saturating_add(count as usize), to);
+        let count = count as usize;
+        let Some((head, tail)) = self.0.split_at_mut_checked(from.max(to)) else { return };
+        let (Some(low), Some(high)) = (head.get_mut(from.min(to)..), tail.get_mut(..count)) else { return };
+        let Some(low) = low.get_mut(..count) else { return };
+        let (source, target) = if from < to { (low, high) } else { (high, low) };
+        for (to, from) in target.iter_mut().zip(source) {
+            *to = *from;
         }
     }
 

@@ -24,6 +24,8 @@ static struct world {
     uint32_t len;     /* of seq */
     uint32_t csr;     /* entries of both sequences' rows in group 0 */
     uint32_t scratch; /* of kvf_cache_check */
+    uint32_t copies;  /* of the finished plan */
+    uint32_t scrubs;
     uint32_t tokens[16];
 } w;
 
@@ -133,6 +135,9 @@ static void begin(enum state state)
     kvf_config cfg = config();
     kvf_prompt asked;
     kvf_namespace_key key;
+    kvf_open_params in_ns = {sizeof in_ns, 0, 0, 0, NULL, 0, 0};
+    kvf_plan_report report = {sizeof report, 0, 0, 0, 0, 0};
+    kvf_seq child;
     uint32_t hit, i, pages;
     kvf_violation violation;
     size_t needed = 0;
@@ -155,6 +160,13 @@ static void begin(enum state state)
     key.struct_size = sizeof key;
     key.model = 1;
     MUST(kvf_namespace_open(w.cache, &key, &w.ns, NULL));
+    in_ns.ns = w.ns;
+    /* Pages that another namespace wrote, so that there is something to scrub, and a child, so that
+     * there is something to copy. */
+    MUST(kvf_seq_open(w.cache, &in_ns, &child, NULL));
+    MUST(kvf_seq_append(w.cache, child, w.tokens, 16, NULL, NULL));
+    MUST(kvf_seq_close(w.cache, child, KVF_CLOSE_DISCARD));
+    MUST(kvf_seq_fork(w.cache, w.seq, w.len, &child, 1, NULL));
     MUST(kvf_seq_pages(w.cache, w.seq, 0, &pages));
     w.csr = pages;
     MUST(kvf_seq_pages(w.cache, w.other, 0, &pages));
@@ -169,7 +181,11 @@ static void begin(enum state state)
         MUST(kvf_plan_add(w.cache, w.seq, 2, w.tokens, NULL));
     }
     if (state == FINISHED)
-        MUST(kvf_plan_finish(w.cache, NULL));
+        MUST(kvf_plan_finish(w.cache, &report));
+    w.copies = report.copies;
+    w.scrubs = report.scrubs;
+    if (state == FINISHED && (w.copies == 0 || w.scrubs == 0))
+        MUST(KVF_ERR_INTERNAL);
 
     bad_spans[0].start = 4;
     bad_spans[0].length = 4;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::pages::Page;
 use super::{Entry, Model, Plan, Sequence};
-use crate::machine::{Copy, Outcome, PlanView, Shortage, Status, Value};
+use crate::machine::{Copy, Outcome, PlanView, Resource, Shortage, Status, Value};
 use crate::op::{Accept, Seq};
 use crate::spec::{GroupKind, NULL};
 
@@ -59,7 +59,7 @@ impl Model {
 
     pub(super) fn plan_add(&mut self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Outcome, Outcome> {
         self.building()?;
-        let sequence = self.live(seq)?;
+        self.live(seq)?;
         if self.in_plan(seq) {
             return Err(Outcome::of(Status::Busy));
         }
@@ -184,7 +184,7 @@ impl Model {
         }
         let need = need(&last);
         let short_groups: Vec<usize> = (0..groups)
-            .filter(|&g| short(&need, self.pool_of(g)) && fresh(g) + u32::from(last[g] == Last::Copy) > 0)
+            .filter(|&g| short(&need, self.pool_of(g)))
             .collect();
         if let Some(&group) = short_groups.first() {
             let pending = self.pending();
@@ -203,7 +203,6 @@ impl Model {
             let own = &self.state.pools[pool];
             let have = own.free_count().saturating_sub(promised[pool]);
             let left = (own.free_count() + own.cached_count()).saturating_sub(promised[pool]);
-            let available = (own.free_count() + own.cached_count()).saturating_sub(promised[pool]);
             let shortage = Shortage {
                 resource: Resource::Pages,
                 group: group as u16,
@@ -211,6 +210,7 @@ impl Model {
                 have,
                 reclaimable: left - have,
                 pending: pending[pool],
+                fits: fits.unwrap_or(0),
             };
             return Err(Outcome { status, value: Value::Short(shortage) });
         }
