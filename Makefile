@@ -1,0 +1,29 @@
+# Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
+
+.PHONY: demo test header soak workloads clean
+
+# A small model generates text through paged, shared key-value memory.
+demo:
+	scripts/tools.sh cc python3 pip
+	scripts/fetch_model.sh
+	$(MAKE) -C examples/c demo
+
+# All tests; scripts/test.sh lists the steps and runs single ones by name.
+test:
+	scripts/test.sh
+
+# The C header, from the sources of the C ABI.
+header:
+	cargo run -q -p xtask -- header
+
+# A million random operations per configuration: model, Rust API and C ABI in lock-step. About an hour.
+soak:
+	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
+
+# What a step costs: workloads W1, W4, W5.
+workloads:
+	cargo run --release -q -p kvfolio-examples --bin kvf-workloads
+
+clean:
+	cargo clean
+	rm -rf build

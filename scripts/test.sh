@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# All tests: `test.sh` runs every step, `test.sh STEP...` those named. Prints the time of each step; stops at the first
+# that fails. Without the reference data (KVF_DATA) or with other tools missing, steps say what they skip; with CI=true
+# that is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
+
+tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip; }
+style() { cargo fmt --all --check && cargo clippy -q --workspace --all-targets --all-features -- -D warnings; }
+docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
+unit() {
+    cargo test -q --workspace --exclude xtask
+    cargo test -q -p kvfolio --all-features
+    cargo check -q -p kvfolio --no-default-features
+}
+cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
+soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
+gates() { scripts/gates.sh; }
+bare() { scripts/gates.sh bare; }
+engine() {
+    if [ -d "$KVF_DATA" ] || [ "${CI:-}" = true ]; then scripts/fetch_model.sh >/dev/null; fi
+    make -s -C examples/c check
+}
+workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
+
+if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
+    echo "KVF_DATA=$KVF_DATA does not exist" >&2
+    exit 1
+fi
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare engine workloads)
+for step in "${steps[@]}"; do
+    echo "=== $step"
+    start=$SECONDS
+    "$step"
+    echo "--- $step: $((SECONDS - start)) s"
+done
+echo "${#steps[@]} passed, 0 failed"

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Makes sure that tools are there: `tools.sh NAME...`. Installs Debian packages when root, else names the one command.
+#
+# With CI=true, and for everyone, a tool that cannot be had is a failure.
+set -euo pipefail
+
+declare -A package=(
+    [cc]=gcc [gcc]=gcc [g++]=g++ [clang]=clang [clang++]=clang [valgrind]=valgrind [nm]=binutils [python3]=python3
+    [pip]=python3-pip [make]=make [asan-clang]=libclang-rt-14-dev [ld.lld-19]=lld-19
+)
+
+has() {
+    case $1 in
+        pip) python3 -m pip --version >/dev/null 2>&1 ;;
+        asan-clang) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a' >/dev/null ;;
+        *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+missing=()
+for tool in "$@"; do
+    has "$tool" || missing+=("${package[$tool]:-$tool}")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+else
+    echo "missing tools; on Debian or Ubuntu type: sudo apt-get install -y ${missing[*]}" >&2
+    exit 1
+fi
+for tool in "$@"; do
+    has "$tool" || { echo "tools: $tool is still missing" >&2; exit 1; }
+done

@@ -1,0 +1,223 @@
+/*
+ * layout.c - sizes and offsets of every struct, where pointers have 64 bits
+ *
+ * The library asserts the same numbers in ffi/src/types.rs. Compiling this file is the test.
+ */
+#include "kvfolio.h"
+
+#define ASSERT_AT(line, condition) typedef char assert_at_##line[(condition) ? 1 : -1]
+#define ASSERT_LINE(line, condition) ASSERT_AT(line, condition)
+#define SIZE(type, bytes) ASSERT_LINE(__LINE__, sizeof(void *) != 8 || sizeof(type) == (bytes))
+#define FIELD(type, field, at) ASSERT_LINE(__LINE__, sizeof(void *) != 8 || offsetof(type, field) == (at))
+
+
+SIZE(kvf_pool_config, 12);
+FIELD(kvf_pool_config, struct_size, 0);
+FIELD(kvf_pool_config, pages, 4);
+FIELD(kvf_pool_config, policy, 8);
+
+SIZE(kvf_group_config, 36);
+FIELD(kvf_group_config, struct_size, 0);
+FIELD(kvf_group_config, kind, 4);
+FIELD(kvf_group_config, page_tokens, 8);
+FIELD(kvf_group_config, pool, 12);
+FIELD(kvf_group_config, sealed_pool, 16);
+FIELD(kvf_group_config, window, 20);
+FIELD(kvf_group_config, sinks, 24);
+FIELD(kvf_group_config, window_keep, 28);
+FIELD(kvf_group_config, flags, 32);
+
+SIZE(kvf_config, 112);
+FIELD(kvf_config, struct_size, 0);
+FIELD(kvf_config, abi_version, 4);
+FIELD(kvf_config, pools, 8);
+FIELD(kvf_config, groups, 16);
+FIELD(kvf_config, n_pools, 24);
+FIELD(kvf_config, n_groups, 28);
+FIELD(kvf_config, sequences, 32);
+FIELD(kvf_config, tickets, 36);
+FIELD(kvf_config, transfers, 40);
+FIELD(kvf_config, namespaces, 44);
+FIELD(kvf_config, table_chunks, 48);
+FIELD(kvf_config, plan_sequences, 52);
+FIELD(kvf_config, plan_tokens, 56);
+FIELD(kvf_config, plan_copies, 60);
+FIELD(kvf_config, key_parts, 64);
+FIELD(kvf_config, events, 68);
+FIELD(kvf_config, leases, 72);
+FIELD(kvf_config, quotas, 76);
+FIELD(kvf_config, classes, 80);
+FIELD(kvf_config, index, 84);
+FIELD(kvf_config, index_nodes, 88);
+FIELD(kvf_config, publish, 92);
+FIELD(kvf_config, flags, 96);
+FIELD(kvf_config, reserved, 100);
+FIELD(kvf_config, seed, 104);
+
+SIZE(kvf_namespace_key, 72);
+FIELD(kvf_namespace_key, struct_size, 0);
+FIELD(kvf_namespace_key, reserved, 4);
+FIELD(kvf_namespace_key, tenant, 8);
+FIELD(kvf_namespace_key, model, 40);
+FIELD(kvf_namespace_key, adapter, 48);
+FIELD(kvf_namespace_key, adapter_generation, 56);
+FIELD(kvf_namespace_key, format, 64);
+
+SIZE(kvf_shortage, 32);
+FIELD(kvf_shortage, struct_size, 0);
+FIELD(kvf_shortage, resource, 4);
+FIELD(kvf_shortage, group, 8);
+FIELD(kvf_shortage, need, 12);
+FIELD(kvf_shortage, have, 16);
+FIELD(kvf_shortage, reclaimable, 20);
+FIELD(kvf_shortage, pending, 24);
+FIELD(kvf_shortage, most, 28);
+
+SIZE(kvf_open_params, 40);
+FIELD(kvf_open_params, struct_size, 0);
+FIELD(kvf_open_params, eviction_class, 4);
+FIELD(kvf_open_params, ns, 8);
+FIELD(kvf_open_params, user, 16);
+FIELD(kvf_open_params, spans, 24);
+FIELD(kvf_open_params, n_spans, 32);
+FIELD(kvf_open_params, reserved, 36);
+
+SIZE(kvf_seq_info, 48);
+FIELD(kvf_seq_info, struct_size, 0);
+FIELD(kvf_seq_info, published, 4);
+FIELD(kvf_seq_info, verified, 8);
+FIELD(kvf_seq_info, len, 12);
+FIELD(kvf_seq_info, written, 16);
+FIELD(kvf_seq_info, known, 20);
+FIELD(kvf_seq_info, ns, 24);
+FIELD(kvf_seq_info, version, 32);
+FIELD(kvf_seq_info, user, 40);
+
+SIZE(kvf_prompt, 40);
+FIELD(kvf_prompt, struct_size, 0);
+FIELD(kvf_prompt, n_tokens, 4);
+FIELD(kvf_prompt, tokens, 8);
+FIELD(kvf_prompt, spans, 16);
+FIELD(kvf_prompt, n_spans, 24);
+FIELD(kvf_prompt, reserved, 28);
+FIELD(kvf_prompt, ns, 32);
+
+SIZE(kvf_plan_report, 24);
+FIELD(kvf_plan_report, struct_size, 0);
+FIELD(kvf_plan_report, sequences, 4);
+FIELD(kvf_plan_report, tokens, 8);
+FIELD(kvf_plan_report, copies, 12);
+FIELD(kvf_plan_report, scrubs, 16);
+FIELD(kvf_plan_report, evicted, 20);
+
+SIZE(kvf_delta_report, 24);
+FIELD(kvf_delta_report, struct_size, 0);
+FIELD(kvf_delta_report, rows, 4);
+FIELD(kvf_delta_report, entries, 8);
+FIELD(kvf_delta_report, reserved, 12);
+FIELD(kvf_delta_report, version, 16);
+
+SIZE(kvf_ring_report, 16);
+FIELD(kvf_ring_report, struct_size, 0);
+FIELD(kvf_ring_report, sinks, 4);
+FIELD(kvf_ring_report, first, 8);
+FIELD(kvf_ring_report, end, 12);
+
+SIZE(kvf_stats, 112);
+FIELD(kvf_stats, struct_size, 0);
+FIELD(kvf_stats, sequences, 4);
+FIELD(kvf_stats, tickets, 8);
+FIELD(kvf_stats, transfers, 12);
+FIELD(kvf_stats, free_chunks, 16);
+FIELD(kvf_stats, free_key_parts, 20);
+FIELD(kvf_stats, indexed_pages, 24);
+FIELD(kvf_stats, reserved, 28);
+FIELD(kvf_stats, events, 32);
+FIELD(kvf_stats, waiting_events, 40);
+FIELD(kvf_stats, queried_tokens, 48);
+FIELD(kvf_stats, hit_tokens, 56);
+FIELD(kvf_stats, committed_tokens, 64);
+FIELD(kvf_stats, published_pages, 72);
+FIELD(kvf_stats, duplicate_pages, 80);
+FIELD(kvf_stats, evicted_pages, 88);
+FIELD(kvf_stats, copied_pages, 96);
+FIELD(kvf_stats, plans, 104);
+
+SIZE(kvf_pool_stats, 32);
+FIELD(kvf_pool_stats, struct_size, 0);
+FIELD(kvf_pool_stats, pages, 4);
+FIELD(kvf_pool_stats, used, 8);
+FIELD(kvf_pool_stats, cached, 12);
+FIELD(kvf_pool_stats, free_pages, 16);
+FIELD(kvf_pool_stats, pending, 20);
+FIELD(kvf_pool_stats, peak_used, 24);
+FIELD(kvf_pool_stats, utilisation, 28);
+
+SIZE(kvf_page_info, 16);
+FIELD(kvf_page_info, struct_size, 0);
+FIELD(kvf_page_info, state, 4);
+FIELD(kvf_page_info, indexed, 8);
+FIELD(kvf_page_info, refs, 12);
+
+SIZE(kvf_violation, 12);
+FIELD(kvf_violation, struct_size, 0);
+FIELD(kvf_violation, rule, 4);
+FIELD(kvf_violation, index, 8);
+
+SIZE(kvf_media_span, 40);
+FIELD(kvf_media_span, start, 0);
+FIELD(kvf_media_span, length, 4);
+FIELD(kvf_media_span, digest, 8);
+
+SIZE(kvf_plan_item, 24);
+FIELD(kvf_plan_item, seq, 0);
+FIELD(kvf_plan_item, tokens, 8);
+FIELD(kvf_plan_item, count, 16);
+FIELD(kvf_plan_item, reserved, 20);
+
+SIZE(kvf_accept, 16);
+FIELD(kvf_accept, accepted, 0);
+FIELD(kvf_accept, verified, 4);
+FIELD(kvf_accept, tokens, 8);
+
+SIZE(kvf_page_copy, 16);
+FIELD(kvf_page_copy, group, 0);
+FIELD(kvf_page_copy, source, 4);
+FIELD(kvf_page_copy, target, 8);
+FIELD(kvf_page_copy, tokens, 12);
+
+SIZE(kvf_page_ref, 8);
+FIELD(kvf_page_ref, pool, 0);
+FIELD(kvf_page_ref, page, 4);
+
+SIZE(kvf_row_query, 16);
+FIELD(kvf_row_query, seq, 0);
+FIELD(kvf_row_query, since, 8);
+
+SIZE(kvf_row_delta, 12);
+FIELD(kvf_row_delta, row, 0);
+FIELD(kvf_row_delta, start, 4);
+FIELD(kvf_row_delta, count, 8);
+
+SIZE(kvf_event, 40);
+FIELD(kvf_event, number, 0);
+FIELD(kvf_event, key, 8);
+FIELD(kvf_event, parent_key, 16);
+FIELD(kvf_event, page, 24);
+FIELD(kvf_event, namespace_slot, 28);
+FIELD(kvf_event, group, 32);
+FIELD(kvf_event, kind, 36);
+
+SIZE(kvf_status, 4);
+SIZE(kvf_token, 4);
+SIZE(kvf_tick, 8);
+SIZE(kvf_seq, 8);
+SIZE(kvf_ticket, 8);
+SIZE(kvf_namespace, 8);
+SIZE(kvf_transfer, 8);
+SIZE(kvf_lease, 8);
+
+int main(void)
+{
+    return kvf_abi_version() == KVF_ABI_VERSION ? 0 : 1;
+}
