@@ -230,6 +230,9 @@ impl<'m> Cache<'m> {
     }
 
     pub(crate) fn evict_page(&mut self, page: u32) -> bool {
+        if !self.index.is_enabled() {
+            return false;
+        }
         if page != NULL && self.pages.traits.leased.get(page) > 0 {
             self.lift_leases(page);
         }

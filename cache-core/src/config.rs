@@ -217,6 +217,8 @@ pub enum ConfigError {
     IndexNodes = 10,
     /// The arrays together would not be addressable with 32-bit ids.
     TooLarge = 11,
+    /// An index is asked for, but the library was built without feature `index`.
+    Index = 13,
     /// The storage handed in is smaller than the configuration needs.
     Storage = 12,
 }
@@ -235,6 +237,7 @@ impl fmt::Display for ConfigError {
             Self::Classes => "classes: at most 63",
             Self::IndexNodes => "index_nodes: 1 to 2^24 where no group is full",
             Self::TooLarge => "capacities: more than 2^32 - 1 elements in one array",
+            Self::Index => "index: the library was built without it; choose none",
             Self::Storage => "storage: smaller than the configuration needs",
         })
     }

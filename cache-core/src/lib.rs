@@ -80,6 +80,7 @@ mod fork;
 mod group;
 mod ids;
 mod index;
+mod keys;
 mod limits;
 mod matching;
 mod mem;

@@ -58,6 +58,9 @@ impl Limits {
         if pools.is_empty() || pools.len() > MAX_POOLS {
             return Err(ConfigError::Pools);
         }
+        if !cfg!(feature = "index") && !matches!(config.index, IndexKind::None) {
+            return Err(ConfigError::Index);
+        }
         if groups.is_empty() || groups.len() > MAX_GROUPS {
             return Err(ConfigError::Groups);
         }

@@ -37,6 +37,9 @@ impl Cache<'_> {
 
     /// Withdraws a node and all that is behind it.
     pub(crate) fn unindex(&mut self, slot: u32, from: Resume) {
+        if !self.index.is_enabled() {
+            return;
+        }
         for holder in self.holders.range(Kind::Ticket) {
             if self.passes(&self.holders.get(holder), slot, from) {
                 self.drop_holder(Kind::Ticket, holder);

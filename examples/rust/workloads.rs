@@ -1,4 +1,4 @@
-//! `kvf-workloads [DIR]`: runs W1, W4 and W5 and prints what each step costs.
+//! `kvf-workloads [W1|W4|W5]... [--write DIR]`: runs workloads, all without a name, and prints what they cost.
 //!
 //! With a folder it also writes the workloads there as `.kvw` files; with `KVF_FLOOR` naming a program that takes
 //! `floor FILE` and prints `total_cpu_s=SECONDS`, it runs that beside itself and prints the ratio.
@@ -7,7 +7,8 @@ use std::{env, error::Error, fs, path::Path, process::Command};
 
 use cpu_time::ThreadTime;
 use kvfolio::{
-    Accept, Cache, CloseMode, Config, GroupConfig, OpenParams, OwnedStorage, PoolConfig, Prompt, SequenceId, StorageCounts,
+    Accept, Cache, CloseMode, Config, GroupConfig, OpenParams, OwnedStorage, PoolConfig, Prompt, SequenceId,
+    StorageCounts,
 };
 use kvfolio_examples::workload::{Kind, Operation, Workload};
 
@@ -20,10 +21,27 @@ struct Outcome {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = env::args().nth(1);
+    let (mut folder, mut names) = (None, Vec::new());
+    let mut arguments = env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--write" => folder = Some(arguments.next().ok_or("--write needs a folder")?),
+            "W1" | "W4" | "W5" => names.push(argument),
+            _ => {
+                return Err(
+                    format!("{argument}: not a workload; usage: kvf-workloads [W1|W4|W5]... [--write DIR]").into()
+                );
+            }
+        }
+    }
     let runs: u32 = env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(5);
-    println!("{:<4}{:>12}{:>14}{:>12}{:>10}{:>12}{:>10}", "", "cpu s", "hit tokens", "evicted", "B/page", "floor s", "ratio");
-    for work in [Workload::w1(), Workload::w4(), Workload::w5()] {
+    println!(
+        "{:<4}{:>12}{:>14}{:>12}{:>10}{:>12}{:>10}",
+        "", "cpu s", "hit tokens", "evicted", "B/page", "floor s", "ratio"
+    );
+    let all: [(&str, fn() -> Workload); 3] = [("W1", Workload::w1), ("W4", Workload::w4), ("W5", Workload::w5)];
+    for (_, make) in all.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name)) {
+        let work = make();
         assert_eq!(work.digest(), work.expected, "{}: the generator is wrong", work.name);
         let mut best: Option<Outcome> = None;
         for _ in 0..runs {
@@ -45,6 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+#[inline(never)] // profilers toggle on it
 fn run(work: &Workload) -> Result<Outcome, kvfolio::Error> {
     let pools = [PoolConfig { pages: work.pages, ..PoolConfig::default() }];
     let groups = [GroupConfig::FULL];
@@ -61,6 +80,7 @@ fn run(work: &Workload) -> Result<Outcome, kvfolio::Error> {
     let mut storage = OwnedStorage::new(&config)?;
     let mut cache = Cache::new(&config, storage.lend())?;
     let mut sequences = vec![SequenceId::default(); work.requests as usize];
+    let mut accepts = [Accept::default(); 256];
     let start = ThreadTime::now();
     let mut rest = work.operations.as_slice();
     while let Some((operation, behind)) = rest.split_first() {
@@ -69,7 +89,7 @@ fn run(work: &Workload) -> Result<Outcome, kvfolio::Error> {
             Kind::Release => cache.close(sequences[operation.request as usize], CloseMode::Keep)?,
             Kind::Grow => {
                 let count = rest.iter().take(256).take_while(|next| next.kind == Kind::Grow).count();
-                grow(&mut cache, work, &rest[..count], &sequences)?;
+                grow(&mut cache, work, &rest[..count], &sequences, &mut accepts)?;
                 rest = &rest[count..];
                 continue;
             }
@@ -95,10 +115,15 @@ fn admit(cache: &mut Cache<'_>, tokens: &[u32]) -> Result<SequenceId, kvfolio::E
 }
 
 /// One step: a plan over all requests that grow.
-fn grow(cache: &mut Cache<'_>, work: &Workload, step: &[Operation], sequences: &[SequenceId]) -> Result<(), kvfolio::Error> {
-    let mut accepts = [Accept::default(); 256];
+fn grow(
+    cache: &mut Cache<'_>,
+    work: &Workload,
+    step: &[Operation],
+    sequences: &[SequenceId],
+    accepts: &mut [Accept<'_>],
+) -> Result<(), kvfolio::Error> {
     cache.plan_begin(0)?;
-    for (operation, accept) in step.iter().zip(&mut accepts) {
+    for (operation, accept) in step.iter().zip(accepts.iter_mut()) {
         cache.plan_add(sequences[operation.request as usize], operation.count, Some(work.tokens_of(operation)))?;
         *accept = Accept::all(operation.count);
     }

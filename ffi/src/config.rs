@@ -17,7 +17,10 @@
 //!
 //! In a configuration zero is the default, and the comment says what zero means.
 
-use kvfolio::{Config, ConfigError, GroupConfig, GroupKind, IndexKind, MAX_GROUPS, MAX_POOLS, Policy, PoolConfig, PublishMode, WindowKeep};
+use kvfolio::{
+    Config, ConfigError, GroupConfig, GroupKind, IndexKind, MAX_GROUPS, MAX_POOLS, Policy, PoolConfig, PublishMode,
+    WindowKeep,
+};
 
 use crate::carve;
 use crate::ptr::{self, Inputs};
@@ -51,7 +54,11 @@ pub unsafe extern "C" fn kvf_config_check(cfg: *const kvf_config, field: *mut u3
 
 /// Bytes of memory that a cache needs, and the alignment of their address (64).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
-pub unsafe extern "C" fn kvf_cache_required_size(cfg: *const kvf_config, bytes: *mut usize, align: *mut usize) -> kvf_status {
+pub unsafe extern "C" fn kvf_cache_required_size(
+    cfg: *const kvf_config,
+    bytes: *mut usize,
+    align: *mut usize,
+) -> kvf_status {
     let measure = || {
         // SAFETY: rule (a).
         let (bytes, align) = unsafe { (ptr::out(bytes)?, ptr::out(align)?) };
@@ -108,9 +115,8 @@ pub(crate) unsafe fn with_config<R>(
         return Err(Refused::Field(ConfigError::Groups));
     }
     // SAFETY: rule (a).
-    let (pools, groups) = unsafe {
-        (ptr::inputs(cfg.pools, cfg.n_pools as usize)?, ptr::inputs(cfg.groups, cfg.n_groups as usize)?)
-    };
+    let (pools, groups) =
+        unsafe { (ptr::inputs(cfg.pools, cfg.n_pools as usize)?, ptr::inputs(cfg.groups, cfg.n_groups as usize)?) };
     let result = match groups.count {
         0..=8 => with_arrays::<8, R>(&cfg, &pools, &groups, run),
         9..=64 => with_arrays::<64, R>(&cfg, &pools, &groups, run),

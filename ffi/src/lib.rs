@@ -25,7 +25,13 @@
     clippy::missing_safety_doc, // stated once, above: the text of each function goes to the header
     clippy::too_many_arguments, // C has no slices
 )]
-#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::arithmetic_side_effects)]
+#![warn(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::arithmetic_side_effects
+)]
 
 mod carve;
 mod ptr;

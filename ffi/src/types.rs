@@ -6,8 +6,8 @@
 use core::mem::offset_of;
 
 use kvfolio::{
-    CloseMode, Direction, EventKind, IndexKind, MediaSpan, Move, PageState, Policy, PublishMode, Resource, RowDelta, RowQuery,
-    WindowKeep,
+    CloseMode, Direction, EventKind, IndexKind, MediaSpan, Move, PageState, Policy, PublishMode, Resource, RowDelta,
+    RowQuery, WindowKeep,
 };
 
 use crate::io::{KVF_IO_LOAD, KVF_IO_STORE};

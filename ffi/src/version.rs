@@ -61,4 +61,3 @@ pub extern "C" fn kvf_status_is_capacity(status: kvf_status) -> u32 {
 pub extern "C" fn kvf_status_text(status: kvf_status) -> *const c_char {
     LIST.iter().find(|entry| entry.code == status).map_or(c"unknown status", |entry| entry.text).as_ptr()
 }
-

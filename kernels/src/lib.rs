@@ -58,12 +58,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
         #[cfg(target_arch = "arm")]
         core::arch::asm!("udf #0", options(noreturn, nomem, nostack));
     }
-    #[cfg(not(any(
-        target_arch = "x86_64",
-        target_arch = "x86",
-        target_arch = "aarch64",
-        target_arch = "arm"
-    )))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm")))]
     loop {
         core::hint::spin_loop();
     }

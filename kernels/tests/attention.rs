@@ -26,23 +26,9 @@ fn case(dtype: Dtype, kv_heads: u32, group: u32, head_dim: u32, tokens: usize) -
     let k = decode(dtype, &random.floats(tokens * row));
     let v = decode(dtype, &random.floats(tokens * row));
     let q = random.floats(tokens * (heads * head_dim) as usize);
-    let geometry = Geometry {
-        dtype,
-        page_tokens: 1,
-        n_pages: 1,
-        kv_heads,
-        head_dim,
-    };
+    let geometry = Geometry { dtype, page_tokens: 1, n_pages: 1, kv_heads, head_dim };
     let positions = (0..tokens as i32).collect();
-    Case {
-        geometry,
-        heads,
-        tokens,
-        k,
-        v,
-        q,
-        positions,
-    }
+    Case { geometry, heads, tokens, k, v, q, positions }
 }
 
 /// Round floats to an element type.
@@ -50,16 +36,8 @@ fn decode(dtype: Dtype, src: &[f32]) -> Vec<f32> {
     let bytes = encode(dtype, src);
     match dtype {
         Dtype::F32 => src.to_vec(),
-        Dtype::F16 => bytes
-            .get()
-            .chunks(2)
-            .map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32())
-            .collect(),
-        Dtype::Bf16 => bytes
-            .get()
-            .chunks(2)
-            .map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32())
-            .collect(),
+        Dtype::F16 => bytes.get().chunks(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
+        Dtype::Bf16 => bytes.get().chunks(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
     }
 }
 
@@ -78,23 +56,13 @@ impl Case {
         let kv_head = head / (self.heads as usize / kv_heads);
         let t = self.positions[row] as usize;
         let q = &self.q[(row * self.heads as usize + head) * d..][..d];
-        let scale = if params.scale == 0.0 {
-            1.0 / (d as f64).sqrt()
-        } else {
-            params.scale as f64
-        };
+        let scale = if params.scale == 0.0 { 1.0 / (d as f64).sqrt() } else { params.scale as f64 };
         let mut weights = Vec::new();
         for j in 0..=t {
-            let reads = params.window == 0
-                || t - j < params.window as usize
-                || j < params.sink_tokens as usize;
+            let reads = params.window == 0 || t - j < params.window as usize || j < params.sink_tokens as usize;
             if reads {
                 let k = &self.k[(j * kv_heads + kv_head) * d..][..d];
-                let mut x = scale
-                    * q.iter()
-                        .zip(k)
-                        .map(|(a, b)| *a as f64 * *b as f64)
-                        .sum::<f64>();
+                let mut x = scale * q.iter().zip(k).map(|(a, b)| *a as f64 * *b as f64).sum::<f64>();
                 if params.soft_cap != 0.0 {
                     x = params.soft_cap as f64 * (x / params.soft_cap as f64).tanh();
                 }
@@ -108,9 +76,7 @@ impl Case {
         let mut out = vec![0.0; d];
         for (j, w) in weights {
             let v = &self.v[(j * kv_heads + kv_head) * d..][..d];
-            out.iter_mut()
-                .zip(v)
-                .for_each(|(o, v)| *o += w / sum * *v as f64);
+            out.iter_mut().zip(v).for_each(|(o, v)| *o += w / sum * *v as f64);
         }
         (out, sum.ln())
     }
@@ -120,19 +86,9 @@ impl Case {
         let g = &self.geometry;
         let contiguous = attend_contiguous(g, &self.k, &self.v, params, &self.q, &self.positions);
         for page_tokens in PAGE_TOKENS {
-            let paged = self
-                .paged(page_tokens)
-                .attend(params, &self.q, &self.positions);
-            assert_eq!(
-                bits(&paged.0),
-                bits(&contiguous.0),
-                "P {page_tokens} {params:?}"
-            );
-            assert_eq!(
-                bits(&paged.1),
-                bits(&contiguous.1),
-                "P {page_tokens} {params:?}"
-            );
+            let paged = self.paged(page_tokens).attend(params, &self.q, &self.positions);
+            assert_eq!(bits(&paged.0), bits(&contiguous.0), "P {page_tokens} {params:?}");
+            assert_eq!(bits(&paged.1), bits(&contiguous.1), "P {page_tokens} {params:?}");
         }
         let d = g.head_dim as usize;
         for row in 0..self.tokens {
@@ -141,10 +97,7 @@ impl Case {
                 let (out, lse) = self.reference(params, row, head);
                 assert!((lse - contiguous.1[at] as f64).abs() < 4e-6 * lse.abs().max(1.0));
                 for (want, got) in out.iter().zip(&contiguous.0[at * d..]) {
-                    assert!(
-                        (want - *got as f64).abs() < 3e-6,
-                        "row {row} head {head}: {want} {got}"
-                    );
+                    assert!((want - *got as f64).abs() < 3e-6, "row {row} head {head}: {want} {got}");
                 }
             }
         }
@@ -157,10 +110,7 @@ fn all_shapes_and_types() {
         for head_dim in [8, 64, 80, 128] {
             for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
                 let case = case(dtype, 2, group, head_dim, 37);
-                case.check(&AttentionParams {
-                    heads: case.heads,
-                    ..Default::default()
-                });
+                case.check(&AttentionParams { heads: case.heads, ..Default::default() });
             }
         }
     }
@@ -168,14 +118,9 @@ fn all_shapes_and_types() {
 
 #[test]
 fn odd_shapes() {
-    for (kv_heads, group, head_dim, tokens) in
-        [(1, 1, 1, 1), (3, 5, 7, 20), (2, 7, 120, 17), (1, 4, 33, 65)]
-    {
+    for (kv_heads, group, head_dim, tokens) in [(1, 1, 1, 1), (3, 5, 7, 20), (2, 7, 120, 17), (1, 4, 33, 65)] {
         let case = case(Dtype::F16, kv_heads, group, head_dim, tokens);
-        case.check(&AttentionParams {
-            heads: case.heads,
-            ..Default::default()
-        });
+        case.check(&AttentionParams { heads: case.heads, ..Default::default() });
     }
 }
 
@@ -184,12 +129,7 @@ fn windows_and_sinks_at_their_edges() {
     let case = case(Dtype::F32, 1, 3, 16, 35);
     for window in [1, 2, 4, 15, 16, 17, 34, 35, 36, u32::MAX] {
         for sink_tokens in [0, 1, 4, 5, 34, 35, 36, u32::MAX] {
-            case.check(&AttentionParams {
-                heads: case.heads,
-                window,
-                sink_tokens,
-                ..Default::default()
-            });
+            case.check(&AttentionParams { heads: case.heads, window, sink_tokens, ..Default::default() });
         }
     }
 }
@@ -217,12 +157,7 @@ fn scale_soft_cap_and_sink_logits() {
 #[test]
 fn chunks_and_single_rows_and_single_heads_have_the_same_bits() {
     let case = case(Dtype::F16, 2, 6, 80, 50);
-    let params = AttentionParams {
-        heads: 12,
-        window: 30,
-        sink_tokens: 3,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 12, window: 30, sink_tokens: 3, ..Default::default() };
     let row = (case.heads * 80) as usize;
     let kv_row = 2 * 80;
     let whole = case.paged(16).attend(&params, &case.q, &case.positions);
@@ -233,16 +168,8 @@ fn chunks_and_single_rows_and_single_heads_have_the_same_bits() {
         let mut lse = Vec::new();
         for first in (0..case.tokens).step_by(chunk) {
             let end = (first + chunk).min(case.tokens);
-            paged.append(
-                first,
-                &case.k[first * kv_row..end * kv_row],
-                &case.v[first * kv_row..end * kv_row],
-            );
-            let part = paged.attend(
-                &params,
-                &case.q[first * row..end * row],
-                &case.positions[first..end],
-            );
+            paged.append(first, &case.k[first * kv_row..end * kv_row], &case.v[first * kv_row..end * kv_row]);
+            let part = paged.attend(&params, &case.q[first * row..end * row], &case.positions[first..end]);
             out.extend(part.0);
             lse.extend(part.1);
         }
@@ -254,12 +181,7 @@ fn chunks_and_single_rows_and_single_heads_have_the_same_bits() {
 #[test]
 fn a_trimmed_table_has_the_same_bits() {
     let case = case(Dtype::F32, 1, 4, 64, 64);
-    let params = AttentionParams {
-        heads: 4,
-        window: 13,
-        sink_tokens: 5,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 4, window: 13, sink_tokens: 5, ..Default::default() };
     let mut paged = case.paged(4);
     let q = &case.q[63 * 256..];
     let full = paged.attend(&params, q, &[63]);
@@ -273,24 +195,14 @@ fn a_trimmed_table_has_the_same_bits() {
 #[test]
 fn a_missing_page_is_as_if_its_tokens_were_not_there() {
     let case = case(Dtype::F16, 2, 2, 32, 24);
-    let params = AttentionParams {
-        heads: 4,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 4, ..Default::default() };
     let mut paged = case.paged(4);
     paged.table[1] = 0;
     paged.table[4] = 0;
     let q = &case.q[23 * 128..];
     let got = paged.attend(&params, q, &[23]);
     let keep = |x: &[f32]| [&x[..4 * 64], &x[8 * 64..16 * 64], &x[20 * 64..]].concat();
-    let want = attend_contiguous(
-        &case.geometry,
-        &keep(&case.k),
-        &keep(&case.v),
-        &params,
-        q,
-        &[15],
-    );
+    let want = attend_contiguous(&case.geometry, &keep(&case.k), &keep(&case.v), &params, q, &[15]);
     assert_eq!(bits(&got.0), bits(&want.0));
     assert_eq!(bits(&got.1), bits(&want.1));
 }
@@ -300,14 +212,8 @@ fn nothing_to_read() {
     let case = case(Dtype::F32, 1, 2, 8, 4);
     let mut paged = case.paged(4);
     let sinks = [1.5, -2.0];
-    let plain = AttentionParams {
-        heads: 2,
-        ..Default::default()
-    };
-    let learned = AttentionParams {
-        sink_logits: Some(&sinks),
-        ..plain
-    };
+    let plain = AttentionParams { heads: 2, ..Default::default() };
+    let learned = AttentionParams { sink_logits: Some(&sinks), ..plain };
     for missing_page in [false, true] {
         let position = if missing_page {
             paged.table[0] = 0;
@@ -328,18 +234,11 @@ fn nothing_to_read() {
 fn a_nan_that_is_read_comes_out() {
     let mut case = case(Dtype::F32, 1, 1, 16, 20);
     case.k[5 * 16 + 3] = f32::NAN;
-    let params = AttentionParams {
-        heads: 1,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 1, ..Default::default() };
     let (out, lse) = case.paged(4).attend(&params, &case.q, &case.positions);
     for row in 0..20 {
         assert_eq!(lse[row].is_nan(), row >= 5);
-        assert!(
-            out[row * 16..][..16]
-                .iter()
-                .all(|x| x.is_nan() == (row >= 5))
-        );
+        assert!(out[row * 16..][..16].iter().all(|x| x.is_nan() == (row >= 5)));
     }
 }
 
@@ -347,11 +246,7 @@ fn a_nan_that_is_read_comes_out() {
 fn large_logits_do_not_overflow() {
     let mut case = case(Dtype::F32, 1, 1, 8, 9);
     case.q.iter_mut().for_each(|x| *x *= 1e4);
-    let params = AttentionParams {
-        heads: 1,
-        scale: 1.0,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 1, scale: 1.0, ..Default::default() };
     let (out, lse) = case.paged(4).attend(&params, &case.q, &case.positions);
     assert!(out.iter().chain(&lse).all(|x| x.is_finite()));
 }
@@ -359,11 +254,7 @@ fn large_logits_do_not_overflow() {
 #[test]
 fn threads_have_the_same_bits() {
     let case = case(Dtype::F16, 2, 3, 64, 48);
-    let params = AttentionParams {
-        heads: 6,
-        window: 20,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 6, window: 20, ..Default::default() };
     let paged = case.paged(16);
     let whole = paged.attend(&params, &case.q, &case.positions);
     let pages = paged.pages();
@@ -374,11 +265,7 @@ fn threads_have_the_same_bits() {
     std::thread::scope(|scope| {
         let shares = out.chunks_mut(16 * 384).zip(case.q.chunks(16 * 384));
         for ((out, q), positions) in shares.zip(case.positions.chunks(16)) {
-            let queries = Queries {
-                q,
-                positions,
-                table_rows: Some(&rows),
-            };
+            let queries = Queries { q, positions, table_rows: Some(&rows) };
             scope.spawn(move || {
                 let mut scratch = [0.0; 3 * 48];
                 attention(pages, table, params, &queries, out, None, &mut scratch).unwrap();

@@ -4,8 +4,8 @@ mod support;
 
 use kvfolio_kernels::Error;
 use kvfolio_kernels::cpu::{
-    AttentionParams, Dtype, Geometry, PageCopy, Pages, PagesMut, Queries, Strides, Table, append,
-    attention, attention_scratch, copy_pages, gather, scatter,
+    AttentionParams, Dtype, Geometry, PageCopy, Pages, PagesMut, Queries, Strides, Table, append, attention,
+    attention_scratch, copy_pages, gather, scatter,
 };
 use support::{Bytes, Paged, Random, bits};
 
@@ -48,15 +48,7 @@ fn what_is_appended_or_scattered_is_gathered() {
             let table = Table::new(&row, row.len()).unwrap();
             for tokens in [(0, 9), (9, 9), (9, 37)] {
                 let at = tokens.0 as usize * 30..tokens.1 as usize * 30;
-                scatter(
-                    &mut other.pages_mut(),
-                    &table,
-                    0,
-                    tokens,
-                    &k[at.clone()],
-                    &v[at],
-                )
-                .unwrap();
+                scatter(&mut other.pages_mut(), &table, 0, tokens, &k[at.clone()], &v[at]).unwrap();
             }
             assert_eq!(other.k.get(), paged.k.get());
             assert_eq!(other.v.get(), paged.v.get());
@@ -104,11 +96,7 @@ fn copies_reach_exactly_the_tokens_asked_for() {
                     assert!(paged.v.get()[..v_page].iter().all(|b| *b == 0xff));
                     let gap = paged.geometry.row_bytes() as usize;
                     let at = dst as usize * v_page + gap;
-                    assert!(
-                        paged.v.get()[at..at + dtype.bytes() as usize]
-                            .iter()
-                            .all(|b| *b == 0xff)
-                    );
+                    assert!(paged.v.get()[at..at + dtype.bytes() as usize].iter().all(|b| *b == 0xff));
                 }
             }
         }
@@ -144,11 +132,7 @@ fn wrong_ids_are_refused_and_nothing_is_written() {
     assert_eq!(paged.k.get(), untouched);
 
     let entries = paged.table.clone();
-    for (column, entry, error) in [
-        (1, 0, Error::NullPage),
-        (1, -1, Error::Page),
-        (1, n as i32 + 1, Error::Page),
-    ] {
+    for (column, entry, error) in [(1, 0, Error::NullPage), (1, -1, Error::Page), (1, n as i32 + 1, Error::Page)] {
         paged.table[column] = entry;
         assert_eq!(read(&paged, (0, 8)).err(), Some(error));
         assert!(read(&paged, (0, 4)).is_ok());
@@ -167,68 +151,32 @@ fn wrong_ids_are_refused_and_nothing_is_written() {
 
 #[test]
 fn wrong_geometry_is_refused() {
-    let good = Geometry {
-        dtype: Dtype::F16,
-        page_tokens: 4,
-        n_pages: 3,
-        kv_heads: 2,
-        head_dim: 4,
-    };
+    let good = Geometry { dtype: Dtype::F16, page_tokens: 4, n_pages: 3, kv_heads: 2, head_dim: 4 };
     let strides = good.plain_strides();
     let memory = Bytes::poisoned(4 * strides.page as usize);
     let view = |geometry, k, v| Pages::new(geometry, (memory.get(), k), (memory.get(), v)).err();
     assert_eq!(view(good, strides, strides), None);
     for page_tokens in [0, 3, 512, u32::MAX] {
-        let geometry = Geometry {
-            page_tokens,
-            ..good
-        };
+        let geometry = Geometry { page_tokens, ..good };
         assert_eq!(view(geometry, strides, strides), Some(Error::PageTokens));
     }
     for geometry in [
         Geometry { n_pages: 0, ..good },
-        Geometry {
-            n_pages: 1 << 31,
-            ..good
-        },
-        Geometry {
-            kv_heads: 0,
-            ..good
-        },
-        Geometry {
-            kv_heads: 8193,
-            ..good
-        },
-        Geometry {
-            head_dim: 0,
-            ..good
-        },
-        Geometry {
-            head_dim: 8193,
-            ..good
-        },
+        Geometry { n_pages: 1 << 31, ..good },
+        Geometry { kv_heads: 0, ..good },
+        Geometry { kv_heads: 8193, ..good },
+        Geometry { head_dim: 0, ..good },
+        Geometry { head_dim: 8193, ..good },
     ] {
         assert_eq!(view(geometry, strides, strides), Some(Error::Shape));
     }
     for bad in [
         Strides { page: 6, ..strides },
-        Strides {
-            token: 6,
-            ..strides
-        },
+        Strides { token: 6, ..strides },
         Strides { head: 6, ..strides },
-        Strides {
-            page: u64::MAX - 1,
-            ..strides
-        },
-        Strides {
-            token: 1 << 63,
-            ..strides
-        },
-        Strides {
-            page: strides.page + 2,
-            ..strides
-        },
+        Strides { page: u64::MAX - 1, ..strides },
+        Strides { token: 1 << 63, ..strides },
+        Strides { page: strides.page + 2, ..strides },
     ] {
         assert_eq!(view(good, bad, strides), Some(Error::Stride), "{bad:?}");
         assert_eq!(view(good, strides, bad), Some(Error::Stride), "{bad:?}");
@@ -238,40 +186,15 @@ fn wrong_geometry_is_refused() {
     let shifted = Pages::new(good, (&memory.get()[1..], strides), (memory.get(), strides));
     assert_eq!(shifted.err(), Some(Error::Align));
     // With one token or one head that stride is not used.
-    let single = Geometry {
-        page_tokens: 1,
-        kv_heads: 1,
-        ..good
-    };
-    assert_eq!(
-        view(
-            single,
-            Strides {
-                token: 0,
-                head: 0,
-                ..strides
-            },
-            strides
-        ),
-        None
-    );
+    let single = Geometry { page_tokens: 1, kv_heads: 1, ..good };
+    assert_eq!(view(single, Strides { token: 0, head: 0, ..strides }, strides), None);
 }
 
 #[test]
 fn keys_and_values_in_one_buffer() {
-    let geometry = Geometry {
-        dtype: Dtype::F32,
-        page_tokens: 2,
-        n_pages: 2,
-        kv_heads: 1,
-        head_dim: 4,
-    };
+    let geometry = Geometry { dtype: Dtype::F32, page_tokens: 2, n_pages: 2, kv_heads: 1, head_dim: 4 };
     // [page][k or v][slot][d]
-    let strides = Strides {
-        page: 64,
-        token: 16,
-        head: 16,
-    };
+    let strides = Strides { page: 64, token: 16, head: 16 };
     let mut memory = Bytes::poisoned(3 * 64);
     assert!(PagesMut::interleaved(geometry, memory.get_mut(), strides, 48).is_err());
     let mut pages = PagesMut::interleaved(geometry, memory.get_mut(), strides, 32).unwrap();
@@ -289,103 +212,38 @@ fn wrong_attention_arguments_are_refused_and_nothing_is_written() {
     let mut paged = Paged::new(Dtype::F32, 4, 2, 4, 8);
     let kv = Random(1).floats(8 * 8);
     paged.append(0, &kv, &kv);
-    let good = AttentionParams {
-        heads: 4,
-        ..Default::default()
-    };
+    let good = AttentionParams { heads: 4, ..Default::default() };
     let n = paged.geometry.n_pages as i32;
     let q = [1.0; 32];
-    let run = |paged: &Paged,
-               params: &AttentionParams<'_>,
-               rows: &[i32],
-               positions: &[i32],
-               scratch: usize| {
+    let run = |paged: &Paged, params: &AttentionParams<'_>, rows: &[i32], positions: &[i32], scratch: usize| {
         let (mut out, mut lse) = ([7.0f32; 32], [7.0f32; 8]);
         let table = Table::new(&paged.table, paged.table.len()).unwrap();
-        let queries = Queries {
-            q: &q,
-            positions,
-            table_rows: Some(rows),
-        };
+        let queries = Queries { q: &q, positions, table_rows: Some(rows) };
         let mut scratch = vec![0.0; scratch];
         let lse_ = Some(&mut lse[..]);
-        let result = attention(
-            &paged.pages(),
-            &table,
-            params,
-            &queries,
-            &mut out,
-            lse_,
-            &mut scratch,
-        );
+        let result = attention(&paged.pages(), &table, params, &queries, &mut out, lse_, &mut scratch);
         if result.is_err() {
             assert_eq!((out, lse), ([7.0; 32], [7.0; 8]));
         }
         result.err()
     };
     assert_eq!(run(&paged, &good, &[0, 0], &[7, 3], 32), None);
-    assert_eq!(
-        run(&paged, &good, &[0, 0], &[7, 3], 31),
-        Some(Error::Scratch)
-    );
+    assert_eq!(run(&paged, &good, &[0, 0], &[7, 3], 31), Some(Error::Scratch));
     assert_eq!(run(&paged, &good, &[0, 1], &[7, 3], 32), Some(Error::Table));
-    assert_eq!(
-        run(&paged, &good, &[0, -1], &[7, 3], 32),
-        Some(Error::Table)
-    );
-    assert_eq!(
-        run(&paged, &good, &[0, 0], &[7, 16], 32),
-        Some(Error::Table)
-    );
-    assert_eq!(
-        run(&paged, &good, &[0, 0], &[7, i32::MAX], 32),
-        Some(Error::Table)
-    );
+    assert_eq!(run(&paged, &good, &[0, -1], &[7, 3], 32), Some(Error::Table));
+    assert_eq!(run(&paged, &good, &[0, 0], &[7, 16], 32), Some(Error::Table));
+    assert_eq!(run(&paged, &good, &[0, 0], &[7, i32::MAX], 32), Some(Error::Table));
     assert_eq!(run(&paged, &good, &[0, -1], &[7, -1], 32), None);
     assert_eq!(run(&paged, &good, &[0], &[7, 3], 32), Some(Error::Shape));
     for (params, error) in [
         (AttentionParams { heads: 0, ..good }, Error::Shape),
-        (
-            AttentionParams {
-                scale: f32::NAN,
-                ..good
-            },
-            Error::Value,
-        ),
-        (
-            AttentionParams {
-                scale: f32::INFINITY,
-                ..good
-            },
-            Error::Value,
-        ),
-        (
-            AttentionParams {
-                soft_cap: -1.0,
-                ..good
-            },
-            Error::Value,
-        ),
-        (
-            AttentionParams {
-                soft_cap: f32::NAN,
-                ..good
-            },
-            Error::Value,
-        ),
-        (
-            AttentionParams {
-                sink_logits: Some(&[0.0; 3]),
-                ..good
-            },
-            Error::Shape,
-        ),
+        (AttentionParams { scale: f32::NAN, ..good }, Error::Value),
+        (AttentionParams { scale: f32::INFINITY, ..good }, Error::Value),
+        (AttentionParams { soft_cap: -1.0, ..good }, Error::Value),
+        (AttentionParams { soft_cap: f32::NAN, ..good }, Error::Value),
+        (AttentionParams { sink_logits: Some(&[0.0; 3]), ..good }, Error::Shape),
     ] {
-        assert_eq!(
-            run(&paged, &params, &[0, 0], &[7, 3], 32),
-            Some(error),
-            "{params:?}"
-        );
+        assert_eq!(run(&paged, &params, &[0, 0], &[7, 3], 32), Some(error), "{params:?}");
         assert!(attention_scratch(2, &params, 8).is_err() || params.heads == 0);
     }
     for heads in [3, 5, 8193] {
@@ -403,19 +261,11 @@ fn wrong_attention_arguments_are_refused_and_nothing_is_written() {
 
 #[test]
 fn scratch_size_covers_the_longest_row() {
-    let params = AttentionParams {
-        heads: 6,
-        window: 10,
-        sink_tokens: 3,
-        ..Default::default()
-    };
+    let params = AttentionParams { heads: 6, window: 10, sink_tokens: 3, ..Default::default() };
     assert_eq!(attention_scratch(2, &params, 0), Ok(0));
     assert_eq!(attention_scratch(2, &params, 1), Ok(3 * 16));
     assert_eq!(attention_scratch(2, &params, 1000), Ok(3 * 16));
     assert_eq!(attention_scratch(1, &params, 1000), Ok(4 * 16));
-    let params = AttentionParams {
-        window: 0,
-        ..params
-    };
+    let params = AttentionParams { window: 0, ..params };
     assert_eq!(attention_scratch(2, &params, 1000), Ok(3 * 1008));
 }

@@ -9,10 +9,7 @@ use crate::spec::Spec;
 /// # Errors
 /// Says which feature of the configuration a machine lacks.
 pub fn all(spec: &Spec) -> Result<Vec<Box<dyn Machine>>, String> {
-    Ok(vec![
-        Box::new(RustMachine::new(spec, Flavour::Plain)?),
-        Box::new(RustMachine::new(spec, Flavour::Sugar)?),
-    ])
+    Ok(vec![Box::new(RustMachine::new(spec, Flavour::Plain)?), Box::new(RustMachine::new(spec, Flavour::Sugar)?)])
 }
 
 /// None: the model alone.

@@ -11,6 +11,7 @@ use crate::machine::{Machine, Oracle, Outcome, Status, resolve_time};
 use crate::model::Model;
 use crate::op::{Op, Time};
 use crate::spec::Spec;
+use crate::text::print_op;
 use compare::Keys;
 use expected::Expected;
 pub use resolve::resolve;
@@ -91,16 +92,17 @@ impl Harness {
         for (machine, keys) in self.others.iter_mut().zip(&mut self.keys) {
             let digest = refused.then(|| machine.digest());
             let found = machine.apply(&op);
-            let fault = |message: String| format!("{}: {op:?}: {message}", machine.name());
+            let fault = |message: String| format!("{}: {}: {message}", machine.name(), print_op(&op));
             compare::outcomes(&found, &outcome, keys).map_err(fault)?;
             if digest.is_some_and(|digest| digest != machine.digest()) {
-                return Err(format!("{}: {op:?} was refused but changed the digest", machine.name()));
+                return Err(format!("{}: {} was refused but changed the digest", machine.name(), print_op(&op)));
             }
         }
         self.check_cancel(&op, refused)?;
         self.expected.after(&op, &before, &outcome, &self.model)?;
         let thorough = self.thorough_every != 0 && self.steps.is_multiple_of(self.thorough_every);
-        self.compare_state(thorough || matches!(op, Op::Check)).map_err(|fault| format!("after {op:?}: {fault}"))?;
+        self.compare_state(thorough || matches!(op, Op::Check))
+            .map_err(|fault| format!("after {}: {fault}", print_op(&op)))?;
         Ok(outcome)
     }
 

@@ -13,7 +13,8 @@ use kvfolio::{
 };
 
 use crate::machine::{
-    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, Resource, SeqView, Shortage, Status, Value, resolve_time,
+    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, Resource, SeqView, Shortage, Status, Value,
+    resolve_time,
 };
 use crate::op::{Accept as Accepted, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
 use crate::spec::{IndexKind, Spec};
@@ -384,7 +385,8 @@ impl Machine for RustMachine {
     }
 
     fn page(&self, pool: u16, page: u32) -> PageView {
-        let info = self.cache.get().page_info(PoolId::new(pool), PageId::new(page)).expect("a page of the configuration");
+        let info =
+            self.cache.get().page_info(PoolId::new(pool), PageId::new(page)).expect("a page of the configuration");
         PageView { refs: info.refs, used: info.state == kvfolio::PageState::Used, indexed: info.indexed }
     }
 

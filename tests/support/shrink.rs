@@ -42,7 +42,8 @@ pub fn numbers(spec: &Spec, ops: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool) ->
             let mut candidate = wire.clone();
             candidate[at] = smaller;
             let (spec, ops) = bytes::decode(&candidate);
-            let limits = |spec: &Spec| (spec.table_chunks, spec.classes, spec.leases, spec.quotas, spec.tail, spec.scrub);
+            let limits =
+                |spec: &Spec| (spec.table_chunks, spec.classes, spec.leases, spec.quotas, spec.tail, spec.scrub);
             if ops.len() <= best.1.len() && limits(&spec) == limits(&best.0) && fails(&spec, &ops) {
                 best = (spec, ops);
                 wire = candidate;
@@ -83,7 +84,10 @@ pub fn kind(message: &str) -> String {
         depth -= i32::from(matches!(c, '}' | ']' | ')'));
         outside && !c.is_ascii_digit()
     });
-    outside.take(80).collect()
+    let outside: String = outside.collect();
+    // Labels are single letters.
+    let words = outside.split_whitespace().filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
+    words.take(8).collect::<Vec<_>>().join(" ")
 }
 
 /// All of it, until nothing helps.

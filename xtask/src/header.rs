@@ -15,7 +15,18 @@ use crate::warnings;
 
 /// The sections, in the order of the header.
 const SECTIONS: &[&str] = &[
-    "version", "config", "cache", "namespace", "seq", "prefix", "plan", "table", "retain", "io", "events", "introspect",
+    "version",
+    "config",
+    "cache",
+    "namespace",
+    "seq",
+    "prefix",
+    "plan",
+    "table",
+    "retain",
+    "io",
+    "events",
+    "introspect",
 ];
 /// What cbindgen need not see begins here in `types.rs`.
 const TYPES_END: &str = "/// Marks structs as such";

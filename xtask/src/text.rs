@@ -53,7 +53,8 @@ pub(crate) fn comment(text: &[String], indent: &str) -> String {
         [] => String::new(),
         [one] if one.len() + indent.len() + 6 <= WIDTH => format!("{indent}/* {one} */\n"),
         many => {
-            let body: String = many.iter().map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n").collect();
+            let body: String =
+                many.iter().map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n").collect();
             format!("{indent}/*\n{body}{indent} */\n")
         }
     }

@@ -103,8 +103,11 @@ impl<'m> Index<'m> {
         }
     }
 
+    /// Whether pages are published at all. Without feature `index` this is known when the code is compiled, and what
+    /// only an index needs is left out.
+    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
-        self.kind != IndexKind::None
+        cfg!(feature = "index") && self.kind != IndexKind::None
     }
 
     /// The tokens of one page.

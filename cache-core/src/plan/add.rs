@@ -55,39 +55,34 @@ impl Cache<'_> {
             return Err(Error::PlanState);
         }
         let holder = self.sequence(id)?;
-        let sequence = self.holders.get(holder);
-        if sequence.plan != 0 {
+        let (in_plan, len, writable) = self.holders.with(holder, |now| (now.plan != 0, now.len, now.writable));
+        if in_plan {
             return Err(Error::Duplicate);
         }
-        if count == 0 || sequence.len.checked_add(count).is_none() {
+        let Some(end) = len.checked_add(count).filter(|_| count > 0) else {
             return Err(Error::Argument);
-        }
-        let entry = self.plan.entry_count;
-        if entry >= self.plan.entries.len() {
+        };
+        let nth = self.plan.entry_count;
+        if nth >= self.plan.entries.len() {
             return Err(Shortage::of(Resource::PlanSequences, 1, 0).into());
         }
-        let staged = if tokens.is_some() && self.index.is_enabled() { count } else { 0 };
+        let given = if self.index.is_enabled() { tokens.unwrap_or(&[]) } else { &[] };
         let room = self.plan.staged.len().saturating_sub(self.plan.staged_count);
-        if staged > room {
-            return Err(Shortage::of(Resource::PlanTokens, staged, room).into());
+        if given.len() > room as usize {
+            return Err(Shortage::of(Resource::PlanTokens, count, room).into());
         }
-        let flags = if sequence.len.wrapping_add(count) <= sequence.writable {
-            IN_PAGE
-        } else {
-            self.promise(holder, &sequence, count, has_ids)?
-        };
-        let offset = if staged == 0 { NO_TOKENS } else { self.plan.staged_count };
-        if staged > 0 {
-            self.plan.stage(tokens.unwrap_or(&[]), staged);
-        }
-        self.plan.entries.set(entry, PlanEntry { holder, count, staged: offset, flags, accepted: 0, verified: 0 });
-        self.plan.entry_count = entry.wrapping_add(1);
-        self.holders.with(holder, |sequence| sequence.plan = entry.wrapping_add(1));
+        let flags = if end <= writable { IN_PAGE } else { self.promise(holder, count, has_ids)? };
+        let staged = self.plan.stage(given);
+        self.plan.entries.set(nth, PlanEntry { holder, count, staged, flags });
+        self.plan.entry_count = nth.wrapping_add(1);
+        self.holders.with(holder, |sequence| sequence.plan = nth.wrapping_add(1));
         Ok(())
     }
 
     /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
-    fn promise(&mut self, holder: u32, sequence: &Sequence, count: u32, has_ids: bool) -> Result<u32, Error> {
+    #[inline(never)] // the step that needs nothing stays small
+    fn promise(&mut self, holder: u32, count: u32, has_ids: bool) -> Result<u32, Error> {
+        let sequence = &self.holders.get(holder);
         // Where the index has nodes of its own, a token without an id gets none.
         let flags = if self.limits.hidden && !has_ids { NO_NODE } else { 0 };
         let (extras, flags) = self.may_add(holder, sequence, count, flags)?;
@@ -344,12 +339,18 @@ impl Plan<'_> {
         self.in_place > 0
     }
 
-    fn stage(&mut self, tokens: &[u32], count: u32) {
-        let area = self.staged.slice_mut(u64::from(self.staged_count), count);
-        if area.len() == tokens.len() {
-            area.copy_from_slice(tokens);
+    /// Keeps the ids of a sequence until finish; gives where.
+    fn stage(&mut self, tokens: &[u32]) -> u32 {
+        if tokens.is_empty() {
+            return NO_TOKENS;
         }
-        self.staged_count = self.staged_count.wrapping_add(count);
+        let start = self.staged_count;
+        let count = u32::try_from(tokens.len()).unwrap_or(0);
+        for (slot, token) in self.staged.slice_mut(u64::from(start), count).iter_mut().zip(tokens) {
+            *slot = *token;
+        }
+        self.staged_count = start.wrapping_add(count);
+        start
     }
 
     pub(crate) fn staged_tokens(&self, entry: &PlanEntry) -> &[u32] {

@@ -1,6 +1,6 @@
 //! Ending a plan: commit keeps what was accepted, abort takes everything back but the evictions.
 
-use super::{IN_PAGE, NO_NODE, NO_TOKENS};
+use super::{IN_PAGE, NO_NODE, NO_TOKENS, PlanEntry};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::mem::bump;
@@ -73,32 +73,41 @@ impl Cache<'_> {
     }
 
     /// Moves the cursors of one sequence; gives whether it has something to publish.
+    #[inline]
     fn accept(&mut self, nth: u32, accept: &Accept<'_>) -> bool {
         let entry = self.plan.entries.get(nth);
-        let sequence = self.holders.get(entry.holder);
-        let len = sequence.len.wrapping_add(accept.accepted);
         let has_ids = entry.staged != NO_TOKENS || accept.tokens.is_some();
-        let stays_known = has_ids && sequence.known == sequence.len && entry.flags & NO_NODE == 0;
-        if let Some(tokens) = accept.tokens
-            && stays_known
-        {
-            self.index.store_from(&self.tables, self.limits.anchor, entry.holder, sequence.len, tokens);
+        if entry.flags & IN_PAGE == 0 || accept.tokens.is_some() {
+            self.settle_pages(&entry, accept);
         }
-        let known = if stays_known { len } else { sequence.known };
-        let verified = if sequence.verified == sequence.len {
-            sequence.len.wrapping_add(accept.verified)
-        } else {
-            sequence.verified
-        };
-        if accept.accepted < entry.count && entry.flags & IN_PAGE == 0 {
-            self.give_back(entry.holder, len, len.wrapping_sub(accept.accepted).wrapping_add(entry.count));
-        }
+        let shift = self.index.shift;
         bump(&mut self.counters.committed_tokens, u64::from(accept.accepted));
         self.holders.with(entry.holder, |sequence| {
-            (sequence.len, sequence.verified, sequence.known) = (len, verified, known);
+            let len = sequence.len.wrapping_add(accept.accepted);
+            if has_ids && sequence.known == sequence.len && entry.flags & NO_NODE == 0 {
+                sequence.known = len;
+            }
+            if sequence.verified == sequence.len {
+                sequence.verified = sequence.len.wrapping_add(accept.verified);
+            }
+            sequence.len = len;
             sequence.plan = 0;
-        });
-        sequence.depth < verified.min(known) >> self.index.shift
+            sequence.depth < sequence.verified.min(sequence.known) >> shift
+        })
+    }
+
+    /// Stores ids that came late and gives back pages that were not needed.
+    fn settle_pages(&mut self, entry: &PlanEntry, accept: &Accept<'_>) {
+        let (from, is_known) = self.holders.with(entry.holder, |now| (now.len, now.known == now.len));
+        if let Some(tokens) = accept.tokens
+            && is_known
+            && entry.flags & NO_NODE == 0
+        {
+            self.index.store_from(&self.tables, self.limits.anchor, entry.holder, from, tokens);
+        }
+        if accept.accepted < entry.count && entry.flags & IN_PAGE == 0 {
+            self.give_back(entry.holder, from.wrapping_add(accept.accepted), from.wrapping_add(entry.count));
+        }
     }
 
     /// Releases pages that the plan took beyond `len`; they hold tokens up to `planned` at most.

@@ -84,9 +84,9 @@ impl Cache<'_> {
     /// Notes the tokens of a sequence that takes no page.
     #[inline]
     fn write_in_page(&mut self, entry: &PlanEntry) {
-        let (page, offset, known) = self.holders.with(entry.holder, |sequence| {
-            (sequence.last_page, sequence.len, sequence.known == sequence.len)
-        });
+        let (page, offset, known) = self
+            .holders
+            .with(entry.holder, |sequence| (sequence.last_page, sequence.len, sequence.known == sequence.len));
         if known && entry.staged != NO_TOKENS {
             let mask = self.index.page_tokens.wrapping_sub(1);
             self.index.store(page, offset & mask, self.plan.staged_tokens(entry));

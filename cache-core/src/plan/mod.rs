@@ -31,12 +31,9 @@ pub struct PlanEntry {
     /// Bit 0: its last pages are written in place, withdrawn from the index, for want of a page to copy to.
     /// Bit 1: the index has no node left for it. Bit 2: it takes no page.
     pub(crate) flags: u32,
-    /// What commit was told.
-    pub(crate) accepted: u32,
-    pub(crate) verified: u32,
 }
 
-crate::records::zero!(PlanEntry { holder, count, staged, flags, accepted, verified });
+crate::records::zero!(PlanEntry { holder, count, staged, flags });
 
 /// One copy of the open plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

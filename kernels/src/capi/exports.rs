@@ -5,12 +5,12 @@
 use core::ffi::{c_char, c_void};
 
 use super::structs::{
-    kvf_kernel_attention, kvf_kernel_contiguous, kvf_kernel_pages, kvf_kernel_queries,
-    kvf_kernel_table, kvf_kernel_work, read,
+    kvf_kernel_attention, kvf_kernel_contiguous, kvf_kernel_pages, kvf_kernel_queries, kvf_kernel_table,
+    kvf_kernel_work, read,
 };
 use crate::cpu::{
-    Dtype, PageCopy, append_raw, attention_contiguous_raw, attention_raw, attention_scratch,
-    convert_from_f32_raw, convert_to_f32_raw, copy_pages_raw, gather_raw, scatter_raw,
+    Dtype, PageCopy, append_raw, attention_contiguous_raw, attention_raw, attention_scratch, convert_from_f32_raw,
+    convert_to_f32_raw, copy_pages_raw, gather_raw, scatter_raw,
 };
 use crate::error::{Error, ensure, status_name};
 
@@ -59,11 +59,7 @@ pub unsafe extern "C" fn kvf_cpu_append(
 /// # Safety
 /// As the header says.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
-pub unsafe extern "C" fn kvf_cpu_copy_pages(
-    pages: *const kvf_kernel_pages,
-    copies: *const PageCopy,
-    n: u32,
-) -> i32 {
+pub unsafe extern "C" fn kvf_cpu_copy_pages(pages: *const kvf_kernel_pages, copies: *const PageCopy, n: u32) -> i32 {
     let run = || {
         // SAFETY: the header's promise on structs.
         let pages = unsafe { read(pages) }?.raw()?;
@@ -207,12 +203,7 @@ pub unsafe extern "C" fn kvf_cpu_attention_contiguous(
 /// # Safety
 /// As the header says.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
-pub unsafe extern "C" fn kvf_cpu_from_f32(
-    dtype: u32,
-    src: *const f32,
-    dst: *mut c_void,
-    n: u64,
-) -> i32 {
+pub unsafe extern "C" fn kvf_cpu_from_f32(dtype: u32, src: *const f32, dst: *mut c_void, n: u64) -> i32 {
     let run = || {
         let dtype = Dtype::from_code(dtype).ok_or(Error::Dtype)?;
         let n = usize::try_from(n).map_err(|_| Error::Range)?;
@@ -227,12 +218,7 @@ pub unsafe extern "C" fn kvf_cpu_from_f32(
 /// # Safety
 /// As the header says.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
-pub unsafe extern "C" fn kvf_cpu_to_f32(
-    dtype: u32,
-    src: *const c_void,
-    dst: *mut f32,
-    n: u64,
-) -> i32 {
+pub unsafe extern "C" fn kvf_cpu_to_f32(dtype: u32, src: *const c_void, dst: *mut f32, n: u64) -> i32 {
     let run = || {
         let dtype = Dtype::from_code(dtype).ok_or(Error::Dtype)?;
         let n = usize::try_from(n).map_err(|_| Error::Range)?;

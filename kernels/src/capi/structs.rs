@@ -6,10 +6,7 @@
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 
-use crate::cpu::{
-    AttentionParams, Dtype, Geometry, RawContiguous, RawPages, RawQueries, RawTable, RawWork,
-    Strides,
-};
+use crate::cpu::{AttentionParams, Dtype, Geometry, RawContiguous, RawPages, RawQueries, RawTable, RawWork, Strides};
 use crate::error::{Error, ensure};
 
 /// Longest struct that is searched for unknown bytes.
@@ -202,16 +199,8 @@ pub const ALL: u32 = u32::MAX;
 
 impl kvf_kernel_pages {
     pub(super) fn raw(&self) -> Result<RawPages, Error> {
-        let k = Strides {
-            page: self.k_page_stride,
-            token: self.k_token_stride,
-            head: self.k_head_stride,
-        };
-        let v = Strides {
-            page: self.v_page_stride,
-            token: self.v_token_stride,
-            head: self.v_head_stride,
-        };
+        let k = Strides { page: self.k_page_stride, token: self.k_token_stride, head: self.k_head_stride };
+        let v = Strides { page: self.v_page_stride, token: self.v_token_stride, head: self.v_head_stride };
         Ok(RawPages {
             geometry: Geometry {
                 dtype: Dtype::from_code(self.dtype).ok_or(Error::Dtype)?,
@@ -230,11 +219,7 @@ impl kvf_kernel_pages {
 
 impl kvf_kernel_table {
     pub(super) fn raw(&self) -> RawTable {
-        RawTable {
-            entries: self.entries,
-            rows: self.rows,
-            stride: self.stride,
-        }
+        RawTable { entries: self.entries, rows: self.rows, stride: self.stride }
     }
 }
 

@@ -48,13 +48,7 @@ fn place(pages: &RawPages, slot: i64) -> Option<(u32, u32)> {
 
 /// # Safety
 /// As [`append_raw`], with checked arguments.
-unsafe fn write<E: Element>(
-    pages: &RawPages,
-    k: *const f32,
-    v: *const f32,
-    slots: *const i64,
-    n: usize,
-) {
+unsafe fn write<E: Element>(pages: &RawPages, k: *const f32, v: *const f32, slots: *const i64, n: usize) {
     let d = pages.geometry.head_dim as usize;
     let heads = pages.geometry.kv_heads;
     for row in 0..n {

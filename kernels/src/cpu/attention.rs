@@ -46,11 +46,7 @@ pub unsafe fn attention_raw(
     for row in work.rows.0..work.rows.1 {
         // SAFETY: as above.
         let (table_row, mask, tokens) = unsafe { read_row(pages, table, params, queries, row) }?;
-        let run = PagedRow {
-            pages,
-            table_row,
-            mask,
-        };
+        let run = PagedRow { pages, table_row, mask };
         // SAFETY: all of it was checked, the scratch for this number of tokens; the caller's promise.
         with_element!(geometry.dtype, E => unsafe {
             head.attend::<E>(&run, tokens as usize, queries, row, work)
@@ -99,14 +95,7 @@ impl Source for PagedRow<'_> {
             // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
             let base = unsafe { self.pages.k_row(run.entry as u32, run.slot, head) };
             let tokens = run.tokens as usize;
-            f(
-                first,
-                Rows {
-                    base,
-                    stride: self.pages.k_strides.token,
-                    tokens,
-                },
-            );
+            f(first, Rows { base, stride: self.pages.k_strides.token, tokens });
             first += tokens;
         }
     }
@@ -119,14 +108,7 @@ impl Source for PagedRow<'_> {
             // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
             let base = unsafe { self.pages.v_row(run.entry as u32, run.slot, head) };
             let tokens = run.tokens as usize;
-            f(
-                first,
-                Rows {
-                    base,
-                    stride: self.pages.v_strides.token,
-                    tokens,
-                },
-            );
+            f(first, Rows { base, stride: self.pages.v_strides.token, tokens });
             first += tokens;
         }
     }

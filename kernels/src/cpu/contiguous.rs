@@ -43,10 +43,7 @@ impl RawContiguous {
         ensure(!self.k.is_null() && !self.v.is_null(), Error::Null)?;
         self.extent()?;
         let bytes = self.dtype.bytes();
-        ensure(
-            is_aligned(self.k, bytes) && is_aligned(self.v, bytes),
-            Error::Align,
-        )
+        ensure(is_aligned(self.k, bytes) && is_aligned(self.v, bytes), Error::Align)
     }
 }
 
@@ -100,22 +97,12 @@ impl ContiguousRow<'_> {
         let row = self.kv.head_dim as u64 * self.kv.dtype.bytes();
         let stride = row * self.kv.kv_heads as u64;
         let mut first = 0;
-        for (begin, end) in [
-            (0, self.mask.sinks_end),
-            (self.mask.window_begin, self.mask.end),
-        ] {
+        for (begin, end) in [(0, self.mask.sinks_end), (self.mask.window_begin, self.mask.end)] {
             let tokens = (end - begin) as usize;
             let offset = begin as u64 * stride + head as u64 * row;
             // SAFETY: inside the extent that `check` limits to isize::MAX.
             let base = unsafe { base.add(offset as usize) };
-            f(
-                first,
-                Rows {
-                    base,
-                    stride,
-                    tokens,
-                },
-            );
+            f(first, Rows { base, stride, tokens });
             first += tokens;
         }
     }

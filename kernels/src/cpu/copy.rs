@@ -30,11 +30,7 @@ const _: () = assert!(size_of::<PageCopy>() == 12 && align_of::<PageCopy>() == 4
 /// # Safety
 /// Non-NULL addresses are valid: `copies` for n reads, the pages for what the copies name. No
 /// thread writes what is read or touches what is written.
-pub unsafe fn copy_pages_raw(
-    pages: &RawPages,
-    copies: *const PageCopy,
-    n: usize,
-) -> Result<(), Error> {
+pub unsafe fn copy_pages_raw(pages: &RawPages, copies: *const PageCopy, n: usize) -> Result<(), Error> {
     pages.check()?;
     check_array(copies, n)?;
     for i in 0..n {
@@ -69,16 +65,15 @@ unsafe fn copy_half(pages: &RawPages, base: *mut u8, strides: &Strides, copy: Pa
     let tokens_dense = strides.token == row;
     let heads_dense = heads == 1 || strides.head == row;
     let token_rows = if heads_dense { row * heads } else { row };
-    let (outer, outer_stride, inner, inner_stride, bytes) =
-        if heads_dense && strides.token == token_rows {
-            (1, 0, 1, 0, token_rows * tokens)
-        } else if heads_dense {
-            (tokens, strides.token, 1, 0, token_rows)
-        } else if tokens_dense {
-            (heads, strides.head, 1, 0, row * tokens)
-        } else {
-            (tokens, strides.token, heads, strides.head, row)
-        };
+    let (outer, outer_stride, inner, inner_stride, bytes) = if heads_dense && strides.token == token_rows {
+        (1, 0, 1, 0, token_rows * tokens)
+    } else if heads_dense {
+        (tokens, strides.token, 1, 0, token_rows)
+    } else if tokens_dense {
+        (heads, strides.head, 1, 0, row * tokens)
+    } else {
+        (tokens, strides.token, heads, strides.head, row)
+    };
     let from = strides.offset(copy.src as u64, 0, 0);
     let to = strides.offset(copy.dst as u64, 0, 0);
     for i in 0..outer {

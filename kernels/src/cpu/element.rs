@@ -147,11 +147,7 @@ impl Element for F16 {
         // Zero and subnormal: 2^-14 + fraction, less 2^-14, is exact and normal or zero.
         let small = (f32::from_bits(shifted + (113 << 23)) - f32::from_bits(113 << 23)).to_bits();
         let magnitude = if exponent == 0 { small } else { normal };
-        let magnitude = if exponent == 0x0f80_0000 {
-            special
-        } else {
-            magnitude
-        };
+        let magnitude = if exponent == 0x0f80_0000 { special } else { magnitude };
         f32::from_bits(sign | magnitude)
     }
 
@@ -164,21 +160,11 @@ impl Element for F16 {
         let odd = (magnitude >> 13) & 1;
         let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + odd) >> 13;
         // Subnormal: adding 0.5 puts the unit of the result at 2^-24; the addition rounds.
-        let small = (f32::from_bits(magnitude) + 0.5)
-            .to_bits()
-            .wrapping_sub(0x3f00_0000);
+        let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
         let nan = 0x7e00 | ((magnitude >> 13) & 0x3ff);
         let special = if magnitude > 0x7f80_0000 { nan } else { 0x7c00 };
-        let value = if magnitude < (113 << 23) {
-            small
-        } else {
-            normal
-        };
-        let value = if magnitude >= (143 << 23) {
-            special
-        } else {
-            value
-        };
+        let value = if magnitude < (113 << 23) { small } else { normal };
+        let value = if magnitude >= (143 << 23) { special } else { value };
         Self((sign | value) as u16)
     }
 }
@@ -200,11 +186,7 @@ impl Element for Bf16 {
         let odd = (bits >> 16) & 1;
         let rounded = bits.wrapping_add(0x7fff + odd) >> 16;
         let nan = (bits >> 16) | 0x40;
-        let value = if bits & 0x7fff_ffff > 0x7f80_0000 {
-            nan
-        } else {
-            rounded
-        };
+        let value = if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { rounded };
         Self(value as u16)
     }
 }
@@ -241,10 +223,7 @@ pub(crate) fn is_aligned<T>(ptr: *const T, bytes: u64) -> bool {
 /// Check a float or integer array: present if it has elements, and aligned.
 pub(crate) fn check_array<T>(ptr: *const T, n: usize) -> Result<(), Error> {
     ensure(n == 0 || !ptr.is_null(), Error::Null)?;
-    ensure(
-        n == 0 || is_aligned(ptr, align_of::<T>() as u64),
-        Error::Align,
-    )
+    ensure(n == 0 || is_aligned(ptr, align_of::<T>() as u64), Error::Align)
 }
 
 /// Convert `n` floats to elements.
@@ -254,12 +233,7 @@ pub(crate) fn check_array<T>(ptr: *const T, n: usize) -> Result<(), Error> {
 ///
 /// # Safety
 /// If not NULL, `src` is valid for reads and `dst` for writes of `n` elements, without overlap.
-pub unsafe fn convert_from_f32_raw(
-    dtype: Dtype,
-    src: *const f32,
-    dst: *mut u8,
-    n: usize,
-) -> Result<(), Error> {
+pub unsafe fn convert_from_f32_raw(dtype: Dtype, src: *const f32, dst: *mut u8, n: usize) -> Result<(), Error> {
     check_array(src, n)?;
     check_array(dst, n)?;
     ensure(n == 0 || is_aligned(dst, dtype.bytes()), Error::Align)?;
@@ -275,12 +249,7 @@ pub unsafe fn convert_from_f32_raw(
 ///
 /// # Safety
 /// If not NULL, `src` is valid for reads and `dst` for writes of `n` elements, without overlap.
-pub unsafe fn convert_to_f32_raw(
-    dtype: Dtype,
-    src: *const u8,
-    dst: *mut f32,
-    n: usize,
-) -> Result<(), Error> {
+pub unsafe fn convert_to_f32_raw(dtype: Dtype, src: *const u8, dst: *mut f32, n: usize) -> Result<(), Error> {
     check_array(src, n)?;
     check_array(dst, n)?;
     ensure(n == 0 || is_aligned(src, dtype.bytes()), Error::Align)?;
@@ -309,27 +278,15 @@ mod tests {
     fn from_f32_is_that_of_half() {
         let check = |bits: u32| {
             let x = f32::from_bits(bits);
-            assert_eq!(
-                F16::from_f32(x).0,
-                half::f16::from_f32(x).to_bits(),
-                "f16 {bits:#010x}"
-            );
-            assert_eq!(
-                Bf16::from_f32(x).0,
-                half::bf16::from_f32(x).to_bits(),
-                "bf16 {bits:#010x}"
-            );
+            assert_eq!(F16::from_f32(x).0, half::f16::from_f32(x).to_bits(), "f16 {bits:#010x}");
+            assert_eq!(Bf16::from_f32(x).0, half::bf16::from_f32(x).to_bits(), "bf16 {bits:#010x}");
         };
         let step = if cfg!(miri) { 10_000_019 } else { 1009 };
         (0..u32::MAX).step_by(step).for_each(check);
         // Around every f16 value and every half-way point between two of them.
         for bits in (0..=u16::MAX).step_by(if cfg!(miri) { 1009 } else { 1 }) {
             let value = F16(bits).to_f32().to_bits();
-            for around in [
-                value,
-                value.wrapping_add(0x1000),
-                value.wrapping_add(0x8000),
-            ] {
+            for around in [value, value.wrapping_add(0x1000), value.wrapping_add(0x8000)] {
                 for delta in [u32::MAX, 0, 1] {
                     check(around.wrapping_add(delta));
                 }

@@ -13,14 +13,7 @@ const ROUND: f32 = 12_582_912.0;
 const LN2_HIGH: f32 = 355.0 / 512.0;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 /// Coefficients of x^7 .. x^2 of exp on [-ln 2 / 2, ln 2 / 2] (Cephes `expf`).
-const POLYNOMIAL: [f32; 6] = [
-    1.987_569_1e-4,
-    1.398_199_9e-3,
-    8.333_452e-3,
-    4.166_579_6e-2,
-    1.666_666_5e-1,
-    0.5,
-];
+const POLYNOMIAL: [f32; 6] = [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
 
 /// e^x for x <= 0 or NaN, with an error below one unit in the last place.
 ///
@@ -39,11 +32,7 @@ pub(crate) fn exp_neg(x: f32) -> f32 {
     p = p * r + POLYNOMIAL[4];
     p = p * r + POLYNOMIAL[5];
     let y = (p * (r * r) + r) + 1.0;
-    let exponent = rounded
-        .to_bits()
-        .wrapping_sub(ROUND.to_bits())
-        .wrapping_add(127)
-        << 23;
+    let exponent = rounded.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
     let value = y * f32::from_bits(exponent);
     if x < LOWEST { 0.0 } else { value }
 }

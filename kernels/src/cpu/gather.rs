@@ -99,12 +99,7 @@ unsafe fn check(
 /// # Safety
 /// The arguments passed `check`.
 #[inline(always)]
-unsafe fn rows(
-    pages: &RawPages,
-    row: Row,
-    tokens: (u32, u32),
-    mut f: impl FnMut(usize, usize, *mut u8, *mut u8),
-) {
+unsafe fn rows(pages: &RawPages, row: Row, tokens: (u32, u32), mut f: impl FnMut(usize, usize, *mut u8, *mut u8)) {
     let d = pages.geometry.head_dim as usize;
     let mut at = 0;
     // SAFETY: the caller's promise.

@@ -34,11 +34,7 @@ impl Rows {
     #[inline(always)]
     unsafe fn row<E: Element>(&self, token: usize) -> *const E {
         // SAFETY: the caller's promise.
-        unsafe {
-            self.base
-                .add((token as u64 * self.stride) as usize)
-                .cast::<E>()
-        }
+        unsafe { self.base.add((token as u64 * self.stride) as usize).cast::<E>() }
     }
 }
 
@@ -124,11 +120,7 @@ unsafe fn dot_rows_tail<E: Element, const G: usize, const TAIL: bool>(
             // SAFETY: written above for all tokens below `tokens`.
             for (g, sum) in unsafe { partial.assume_init_ref() }.iter().enumerate() {
                 // SAFETY: g < G and first + token < rows.tokens.
-                unsafe {
-                    logits
-                        .add(g * capacity + first + token)
-                        .write(tree_sum(sum))
-                };
+                unsafe { logits.add(g * capacity + first + token).write(tree_sum(sum)) };
             }
         }
     }
@@ -185,12 +177,7 @@ pub(crate) unsafe fn add_rows<E: Element, const G: usize>(
             let out = unsafe { &mut *out.add(g * d + at) };
             for token in 0..rows.tokens {
                 // SAFETY: token < rows.tokens, at < d, g < G.
-                let (v, w) = unsafe {
-                    (
-                        (*rows.row::<E>(token).add(at)).to_f32(),
-                        *weights.add(g * capacity + token),
-                    )
-                };
+                let (v, w) = unsafe { ((*rows.row::<E>(token).add(at)).to_f32(), *weights.add(g * capacity + token)) };
                 *out += w * v;
             }
         }

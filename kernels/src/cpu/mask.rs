@@ -20,16 +20,8 @@ impl Mask {
     /// The mask of a position; a negative position reads nothing.
     pub(crate) fn new(position: i32, window: u32, sink_tokens: u32) -> Self {
         let end = u32::try_from(position).map_or(0, |t| t + 1);
-        let window_begin = if window == 0 {
-            0
-        } else {
-            end.saturating_sub(window)
-        };
-        Self {
-            sinks_end: sink_tokens.min(window_begin),
-            window_begin,
-            end,
-        }
+        let window_begin = if window == 0 { 0 } else { end.saturating_sub(window) };
+        Self { sinks_end: sink_tokens.min(window_begin), window_begin, end }
     }
 
     /// Tokens in the mask.
@@ -50,13 +42,10 @@ mod tests {
                     let mask = Mask::new(t, window, sink_tokens);
                     let mut count = 0;
                     for j in 0..24u32 {
-                        let reads = (j as i32) <= t
-                            && (window == 0 || t - (j as i32) < window as i32 || j < sink_tokens);
+                        let reads =
+                            (j as i32) <= t && (window == 0 || t - (j as i32) < window as i32 || j < sink_tokens);
                         let has = j < mask.sinks_end || (mask.window_begin..mask.end).contains(&j);
-                        assert_eq!(
-                            reads, has,
-                            "t {t} window {window} sinks {sink_tokens} j {j}"
-                        );
+                        assert_eq!(reads, has, "t {t} window {window} sinks {sink_tokens} j {j}");
                         count += reads as u32;
                     }
                     assert_eq!(count, mask.tokens());
@@ -69,14 +58,8 @@ mod tests {
     #[test]
     fn greatest_position() {
         let mask = Mask::new(i32::MAX, u32::MAX, u32::MAX);
-        assert_eq!(
-            (mask.sinks_end, mask.window_begin, mask.end),
-            (0, 0, 1 << 31)
-        );
+        assert_eq!((mask.sinks_end, mask.window_begin, mask.end), (0, 0, 1 << 31));
         let mask = Mask::new(i32::MAX, 1, u32::MAX);
-        assert_eq!(
-            (mask.sinks_end, mask.window_begin),
-            (i32::MAX as u32, i32::MAX as u32)
-        );
+        assert_eq!((mask.sinks_end, mask.window_begin), (i32::MAX as u32, i32::MAX as u32));
     }
 }

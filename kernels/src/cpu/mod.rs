@@ -36,7 +36,6 @@ pub use gather::{gather_raw, scatter_raw};
 pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
 pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
 pub use safe::{
-    Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages,
-    gather, scatter,
+    Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages, gather, scatter,
 };
 pub use table::{RawTable, Table};

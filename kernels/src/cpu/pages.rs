@@ -43,9 +43,7 @@ impl Strides {
         let page = (g.n_pages as u64).checked_mul(self.page)?;
         let token = (g.page_tokens as u64 - 1).checked_mul(self.token)?;
         let head = (g.kv_heads as u64 - 1).checked_mul(self.head)?;
-        page.checked_add(token)?
-            .checked_add(head)?
-            .checked_add(g.row_bytes())
+        page.checked_add(token)?.checked_add(head)?.checked_add(g.row_bytes())
     }
 }
 
@@ -74,27 +72,18 @@ impl Geometry {
     pub const fn plain_strides(&self) -> Strides {
         let head = self.row_bytes();
         let token = head * self.kv_heads as u64;
-        Strides {
-            page: token * self.page_tokens as u64,
-            token,
-            head,
-        }
+        Strides { page: token * self.page_tokens as u64, token, head }
     }
 
     /// Floats of `tokens` rows of all heads.
     pub(crate) const fn floats(&self, tokens: usize) -> usize {
-        tokens
-            .saturating_mul(self.kv_heads as usize)
-            .saturating_mul(self.head_dim as usize)
+        tokens.saturating_mul(self.kv_heads as usize).saturating_mul(self.head_dim as usize)
     }
 
     fn check(&self) -> Result<(), Error> {
         let p = self.page_tokens;
         ensure(p.is_power_of_two() && p <= 256, Error::PageTokens)?;
-        ensure(
-            self.n_pages >= 1 && self.n_pages <= i32::MAX as u32,
-            Error::Shape,
-        )?;
+        ensure(self.n_pages >= 1 && self.n_pages <= i32::MAX as u32, Error::Shape)?;
         check_heads(self.kv_heads, self.head_dim)
     }
 }
@@ -195,59 +184,27 @@ mod tests {
 
     #[test]
     fn offsets_pass_32_bits() {
-        let strides = Strides {
-            page: 1 << 21,
-            token: 1 << 14,
-            head: 1 << 8,
-        };
-        assert_eq!(
-            strides.offset(1 << 22, 3, 5),
-            (1 << 43) + (3 << 14) + (5 << 8)
-        );
+        let strides = Strides { page: 1 << 21, token: 1 << 14, head: 1 << 8 };
+        assert_eq!(strides.offset(1 << 22, 3, 5), (1 << 43) + (3 << 14) + (5 << 8));
     }
 
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn addresses_pass_32_bits() {
-        let strides = Strides {
-            page: 1 << 21,
-            token: 1 << 14,
-            head: 1 << 8,
-        };
-        let geometry = Geometry {
-            dtype: Dtype::F16,
-            page_tokens: 128,
-            n_pages: 1 << 22,
-            kv_heads: 64,
-            head_dim: 128,
-        };
+        let strides = Strides { page: 1 << 21, token: 1 << 14, head: 1 << 8 };
+        let geometry = Geometry { dtype: Dtype::F16, page_tokens: 128, n_pages: 1 << 22, kv_heads: 64, head_dim: 128 };
         // Addresses that are computed and never read.
         let k = core::ptr::without_provenance_mut::<u8>(1 << 12);
         let v = core::ptr::without_provenance_mut::<u8>(1 << 46);
-        let pages = RawPages {
-            geometry,
-            k,
-            v,
-            k_strides: strides,
-            v_strides: strides,
-        };
+        let pages = RawPages { geometry, k, v, k_strides: strides, v_strides: strides };
         assert_eq!(pages.check(), Ok(()));
         let offset = (1usize << 43) + (127 << 14) + (63 << 8);
         assert_eq!(pages.k_strides.offset(1 << 22, 127, 63), offset as u64);
         assert_eq!(k.wrapping_add(offset).addr(), (1 << 12) + offset);
-        assert_eq!(
-            pages.extents(),
-            Ok((offset as u64 + 256, offset as u64 + 256))
-        );
+        assert_eq!(pages.extents(), Ok((offset as u64 + 256, offset as u64 + 256)));
 
-        let beyond = Strides {
-            page: 1 << 42,
-            ..strides
-        };
-        let pages = RawPages {
-            k_strides: beyond,
-            ..pages
-        };
+        let beyond = Strides { page: 1 << 42, ..strides };
+        let pages = RawPages { k_strides: beyond, ..pages };
         assert_eq!(pages.check(), Err(Error::Stride));
     }
 }

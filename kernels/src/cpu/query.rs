@@ -34,15 +34,8 @@ impl AttentionParams<'_> {
         ensure((1..=MAX_HEADS).contains(&self.heads), Error::Shape)?;
         ensure(self.heads.checked_rem(kv_heads) == Some(0), Error::Shape)?;
         ensure(self.scale.is_finite(), Error::Value)?;
-        ensure(
-            self.soft_cap.is_finite() && self.soft_cap >= 0.0,
-            Error::Value,
-        )?;
-        ensure(
-            self.sink_logits
-                .is_none_or(|s| s.len() == self.heads as usize),
-            Error::Shape,
-        )
+        ensure(self.soft_cap.is_finite() && self.soft_cap >= 0.0, Error::Value)?;
+        ensure(self.sink_logits.is_none_or(|s| s.len() == self.heads as usize), Error::Shape)
     }
 
     /// The mask of a query position.
@@ -74,10 +67,7 @@ impl RawQueries {
         check_array(self.q, n)?;
         check_array(self.positions, n)?;
         check_array(self.out, n)?;
-        check_array(
-            self.table_rows,
-            if self.table_rows.is_null() { 0 } else { n },
-        )?;
+        check_array(self.table_rows, if self.table_rows.is_null() { 0 } else { n })?;
         check_array(self.lse, if self.lse.is_null() { 0 } else { n })
     }
 
@@ -115,23 +105,14 @@ pub struct RawWork {
 impl RawWork {
     pub(crate) fn check(&self, n: u32, heads: u32) -> Result<(), Error> {
         ensure(self.rows.0 <= self.rows.1 && self.rows.1 <= n, Error::Range)?;
-        ensure(
-            self.heads.0 <= self.heads.1 && self.heads.1 <= heads,
-            Error::Range,
-        )?;
-        ensure(
-            self.scratch_floats == 0 || !self.scratch.is_null(),
-            Error::Null,
-        )?;
+        ensure(self.heads.0 <= self.heads.1 && self.heads.1 <= heads, Error::Range)?;
+        ensure(self.scratch_floats == 0 || !self.scratch.is_null(), Error::Null)?;
         check_array(self.scratch, self.scratch_floats.min(1) as usize)
     }
 
     /// Whether the scratch holds the logits of a tile over `tokens` tokens.
     pub(crate) fn check_scratch(&self, group: u32, tokens: u32) -> Result<(), Error> {
-        ensure(
-            scratch_floats(group, tokens) <= self.scratch_floats,
-            Error::Scratch,
-        )
+        ensure(scratch_floats(group, tokens) <= self.scratch_floats, Error::Scratch)
     }
 }
 
@@ -143,21 +124,10 @@ fn scratch_floats(group: u32, tokens: u32) -> u64 {
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Value`].
-pub fn attention_scratch(
-    kv_heads: u32,
-    params: &AttentionParams<'_>,
-    max_tokens: u32,
-) -> Result<u64, Error> {
+pub fn attention_scratch(kv_heads: u32, params: &AttentionParams<'_>, max_tokens: u32) -> Result<u64, Error> {
     check_heads(kv_heads, 1)?;
     params.check(kv_heads)?;
     let limit = params.window.saturating_add(params.sink_tokens);
-    let tokens = if params.window == 0 {
-        max_tokens
-    } else {
-        max_tokens.min(limit)
-    };
-    Ok(scratch_floats(
-        params.heads.checked_div(kv_heads).unwrap_or(1),
-        tokens,
-    ))
+    let tokens = if params.window == 0 { max_tokens } else { max_tokens.min(limit) };
+    Ok(scratch_floats(params.heads.checked_div(kv_heads).unwrap_or(1), tokens))
 }

@@ -42,11 +42,7 @@ impl<'a> Pages<'a> {
     ///
     /// # Errors
     /// Those of [`RawPages::check`]; [`Error::Stride`] if a slice is too short.
-    pub fn new(
-        geometry: Geometry,
-        k: (&'a [u8], Strides),
-        v: (&'a [u8], Strides),
-    ) -> Result<Self, Error> {
+    pub fn new(geometry: Geometry, k: (&'a [u8], Strides), v: (&'a [u8], Strides)) -> Result<Self, Error> {
         let raw = RawPages {
             geometry,
             k: k.0.as_ptr().cast_mut(),
@@ -55,10 +51,7 @@ impl<'a> Pages<'a> {
             v_strides: v.1,
         };
         check_lengths(&raw, k.0.len(), v.0.len())?;
-        Ok(Self {
-            raw,
-            memory: PhantomData,
-        })
+        Ok(Self { raw, memory: PhantomData })
     }
 }
 
@@ -67,24 +60,11 @@ impl<'a> PagesMut<'a> {
     ///
     /// # Errors
     /// Those of [`RawPages::check`]; [`Error::Stride`] if a slice is too short.
-    pub fn new(
-        geometry: Geometry,
-        k: (&'a mut [u8], Strides),
-        v: (&'a mut [u8], Strides),
-    ) -> Result<Self, Error> {
+    pub fn new(geometry: Geometry, k: (&'a mut [u8], Strides), v: (&'a mut [u8], Strides)) -> Result<Self, Error> {
         let lengths = (k.0.len(), v.0.len());
-        let raw = RawPages {
-            geometry,
-            k: k.0.as_mut_ptr(),
-            v: v.0.as_mut_ptr(),
-            k_strides: k.1,
-            v_strides: v.1,
-        };
+        let raw = RawPages { geometry, k: k.0.as_mut_ptr(), v: v.0.as_mut_ptr(), k_strides: k.1, v_strides: v.1 };
         check_lengths(&raw, lengths.0, lengths.1)?;
-        Ok(Self {
-            raw,
-            memory: PhantomData,
-        })
+        Ok(Self { raw, memory: PhantomData })
     }
 
     /// A view of page 0 to page N in one slice, where the V of page 0 begins at `v_offset`.
@@ -101,26 +81,14 @@ impl<'a> PagesMut<'a> {
         let v_length = length.checked_sub(v_offset).ok_or(Error::Stride)?;
         let k = memory.as_mut_ptr();
         let v = k.wrapping_add(v_offset);
-        let raw = RawPages {
-            geometry,
-            k,
-            v,
-            k_strides: strides,
-            v_strides: strides,
-        };
+        let raw = RawPages { geometry, k, v, k_strides: strides, v_strides: strides };
         check_lengths(&raw, length, v_length)?;
-        Ok(Self {
-            raw,
-            memory: PhantomData,
-        })
+        Ok(Self { raw, memory: PhantomData })
     }
 
     /// The same pages, to be read.
     pub fn as_pages(&self) -> Pages<'_> {
-        Pages {
-            raw: self.raw,
-            memory: PhantomData,
-        }
+        Pages { raw: self.raw, memory: PhantomData }
     }
 }
 
@@ -137,15 +105,7 @@ pub fn append(pages: &mut PagesMut<'_>, k: &[f32], v: &[f32], slots: &[i64]) -> 
     let floats = pages.raw.geometry.floats(slots.len());
     ensure(k.len() == floats && v.len() == floats, Error::Shape)?;
     // SAFETY: the view is exclusive and inside its slices; the lengths were checked.
-    unsafe {
-        append_raw(
-            &pages.raw,
-            k.as_ptr(),
-            v.as_ptr(),
-            slots.as_ptr(),
-            slots.len(),
-        )
-    }
+    unsafe { append_raw(&pages.raw, k.as_ptr(), v.as_ptr(), slots.as_ptr(), slots.len()) }
 }
 
 /// Copy the first tokens of pages, in list order.
@@ -172,16 +132,7 @@ pub fn gather(
     check_range(&pages.raw, tokens, k.len(), v.len())?;
     let table = table.raw();
     // SAFETY: the view and the table are inside their slices; the lengths were checked.
-    unsafe {
-        gather_raw(
-            &pages.raw,
-            &table,
-            row,
-            tokens,
-            k.as_mut_ptr(),
-            v.as_mut_ptr(),
-        )
-    }
+    unsafe { gather_raw(&pages.raw, &table, row, tokens, k.as_mut_ptr(), v.as_mut_ptr()) }
 }
 
 /// Write K and V `[end - begin][Hk][d]` to tokens `begin..end` of a table row.
@@ -220,26 +171,14 @@ pub struct Queries<'a> {
 }
 
 impl Queries<'_> {
-    fn raw(
-        &self,
-        heads: u32,
-        head_dim: u32,
-        out: &mut [f32],
-        lse: Option<&mut [f32]>,
-    ) -> Result<RawQueries, Error> {
+    fn raw(&self, heads: u32, head_dim: u32, out: &mut [f32], lse: Option<&mut [f32]>) -> Result<RawQueries, Error> {
         let rows = self.positions.len();
         let n = u32::try_from(rows).map_err(|_| Error::Shape)?;
         let per_head = rows.saturating_mul(heads as usize);
         let floats = per_head.saturating_mul(head_dim as usize);
         ensure(self.q.len() == floats && out.len() == floats, Error::Shape)?;
-        ensure(
-            self.table_rows.is_none_or(|t| t.len() == rows),
-            Error::Shape,
-        )?;
-        ensure(
-            lse.as_ref().is_none_or(|l| l.len() == per_head),
-            Error::Shape,
-        )?;
+        ensure(self.table_rows.is_none_or(|t| t.len() == rows), Error::Shape)?;
+        ensure(lse.as_ref().is_none_or(|l| l.len() == per_head), Error::Shape)?;
         Ok(RawQueries {
             n,
             q: self.q.as_ptr(),
@@ -252,12 +191,7 @@ impl Queries<'_> {
 }
 
 fn whole(n: u32, heads: u32, scratch: &mut [f32]) -> RawWork {
-    RawWork {
-        rows: (0, n),
-        heads: (0, heads),
-        scratch: scratch.as_mut_ptr(),
-        scratch_floats: scratch.len() as u64,
-    }
+    RawWork { rows: (0, n), heads: (0, heads), scratch: scratch.as_mut_ptr(), scratch_floats: scratch.len() as u64 }
 }
 
 /// Causal attention over pages: out `[n][H][d]`, lse `[n][H]`.
@@ -299,33 +233,14 @@ impl<'a> Contiguous<'a> {
     ///
     /// # Errors
     /// [`Error::Shape`] if the lengths differ or are no multiple of a token's.
-    pub fn new(
-        dtype: Dtype,
-        kv_heads: u32,
-        head_dim: u32,
-        k: &'a [u8],
-        v: &'a [u8],
-    ) -> Result<Self, Error> {
+    pub fn new(dtype: Dtype, kv_heads: u32, head_dim: u32, k: &'a [u8], v: &'a [u8]) -> Result<Self, Error> {
         super::pages::check_heads(kv_heads, head_dim)?;
         let token = kv_heads as u64 * head_dim as u64 * dtype.bytes();
         let tokens = (k.len() as u64).checked_div(token).unwrap_or(0);
         let tokens = u32::try_from(tokens).map_err(|_| Error::Shape)?;
-        let raw = RawContiguous {
-            dtype,
-            tokens,
-            kv_heads,
-            head_dim,
-            k: k.as_ptr(),
-            v: v.as_ptr(),
-        };
-        ensure(
-            raw.extent()? == k.len() as u64 && k.len() == v.len(),
-            Error::Shape,
-        )?;
-        Ok(Self {
-            raw,
-            memory: PhantomData,
-        })
+        let raw = RawContiguous { dtype, tokens, kv_heads, head_dim, k: k.as_ptr(), v: v.as_ptr() };
+        ensure(raw.extent()? == k.len() as u64 && k.len() == v.len(), Error::Shape)?;
+        Ok(Self { raw, memory: PhantomData })
     }
 }
 

@@ -25,11 +25,7 @@ pub(crate) struct Denominator {
 impl Denominator {
     /// Natural log of the sum of exponentials; -infinity if there is none.
     pub(crate) fn log_sum_exp(&self) -> f32 {
-        if self.sum == 0.0 {
-            f32::NEG_INFINITY
-        } else {
-            self.greatest + libm::logf(self.sum)
-        }
+        if self.sum == 0.0 { f32::NEG_INFINITY } else { self.greatest + libm::logf(self.sum) }
     }
 
     /// Divide a weighted sum by the denominator; 0 if nothing was read.
@@ -48,10 +44,7 @@ impl Denominator {
 #[inline(never)]
 pub(crate) fn softmax(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
     let Some((live, padding)) = x.split_at_mut_checked(n) else {
-        return Denominator {
-            greatest: f32::NEG_INFINITY,
-            sum: 0.0,
-        };
+        return Denominator { greatest: f32::NEG_INFINITY, sum: 0.0 };
     };
     for x in live.iter_mut() {
         *x *= logit.scale;
@@ -72,9 +65,7 @@ pub(crate) fn softmax(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) 
             *max = greater(*max, *x);
         }
     }
-    let greatest = maxima
-        .into_iter()
-        .fold(sink.unwrap_or(f32::NEG_INFINITY), greater);
+    let greatest = maxima.into_iter().fold(sink.unwrap_or(f32::NEG_INFINITY), greater);
 
     let mut sums = [0.0f32; LANES];
     for block in blocks {

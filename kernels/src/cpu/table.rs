@@ -19,10 +19,7 @@ impl<'a> Table<'a> {
     /// # Errors
     /// [`Error::Shape`] if the stride is 0 or the length is no multiple of it.
     pub fn new(entries: &'a [i32], stride: usize) -> Result<Self, Error> {
-        ensure(
-            stride > 0 && entries.len().checked_rem(stride) == Some(0),
-            Error::Shape,
-        )?;
+        ensure(stride > 0 && entries.len().checked_rem(stride) == Some(0), Error::Shape)?;
         let fits = entries.len() / stride <= u32::MAX as usize && stride <= u32::MAX as usize;
         ensure(fits, Error::Shape)?;
         Ok(Self { entries, stride })
@@ -31,11 +28,7 @@ impl<'a> Table<'a> {
     /// The same by address.
     pub fn raw(&self) -> RawTable {
         let rows = self.entries.len().checked_div(self.stride).unwrap_or(0);
-        RawTable {
-            entries: self.entries.as_ptr(),
-            rows: rows as u32,
-            stride: self.stride as u32,
-        }
+        RawTable { entries: self.entries.as_ptr(), rows: rows as u32, stride: self.stride as u32 }
     }
 }
 
@@ -109,11 +102,7 @@ impl Row {
             // SAFETY: the column of a token below `end` is below the stride.
             let entry = unsafe { *self.entries.add((at >> self.shift) as usize) };
             at += tokens;
-            Some(Run {
-                entry,
-                slot,
-                tokens,
-            })
+            Some(Run { entry, slot, tokens })
         })
     }
 

@@ -39,19 +39,12 @@ pub(crate) struct Heads<'a> {
 impl<'a> Heads<'a> {
     /// Of parameters that passed their check.
     pub(crate) fn new(kv_heads: u32, head_dim: u32, params: &AttentionParams<'a>) -> Self {
-        let scale = if params.scale == 0.0 {
-            1.0 / libm::sqrtf(head_dim as f32)
-        } else {
-            params.scale
-        };
+        let scale = if params.scale == 0.0 { 1.0 / libm::sqrtf(head_dim as f32) } else { params.scale };
         Self {
             group: params.heads.checked_div(kv_heads).unwrap_or(1).max(1),
             heads: params.heads as usize,
             d: head_dim as usize,
-            logit: Logit {
-                scale,
-                soft_cap: params.soft_cap,
-            },
+            logit: Logit { scale, soft_cap: params.soft_cap },
             sink_logits: params.sink_logits,
         }
     }
@@ -69,28 +62,18 @@ impl<'a> Heads<'a> {
         work: &RawWork,
     ) {
         // A share that reads no token may come without scratch; its address is not used then.
-        let scratch = if work.scratch.is_null() {
-            core::ptr::NonNull::dangling().as_ptr()
-        } else {
-            work.scratch
-        };
+        let scratch = if work.scratch.is_null() { core::ptr::NonNull::dangling().as_ptr() } else { work.scratch };
         let mut head = work.heads.0;
         while head < work.heads.1 {
             let kv_head = head.checked_div(self.group).unwrap_or(0);
-            let end = ((kv_head + 1) * self.group)
-                .min(work.heads.1)
-                .min(head + TILE as u32);
+            let end = ((kv_head + 1) * self.group).min(work.heads.1).min(head + TILE as u32);
             let at = row as usize * self.heads + head as usize;
             // SAFETY: at + G <= n * H.
             let tile = unsafe {
                 Tile {
                     q: queries.q.add(at * self.d),
                     out: queries.out.add(at * self.d),
-                    lse: if queries.lse.is_null() {
-                        queries.lse
-                    } else {
-                        queries.lse.add(at)
-                    },
+                    lse: if queries.lse.is_null() { queries.lse } else { queries.lse.add(at) },
                     scratch,
                     head,
                     kv_head,
@@ -113,12 +96,7 @@ impl<'a> Heads<'a> {
     ///
     /// # Safety
     /// As [`Heads::attend`].
-    unsafe fn attend_tile<E: Element, const G: usize>(
-        &self,
-        source: &impl Source,
-        tokens: usize,
-        tile: &Tile,
-    ) {
+    unsafe fn attend_tile<E: Element, const G: usize>(&self, source: &impl Source, tokens: usize, tile: &Tile) {
         let d = self.d;
         let capacity = tokens.next_multiple_of(LANES);
         // SAFETY: the runs have `tokens` tokens in all, so first + tokens <= capacity.

@@ -6,8 +6,8 @@
 #![allow(dead_code)]
 
 use kvfolio_kernels::cpu::{
-    AttentionParams, Contiguous, Dtype, Geometry, Pages, PagesMut, Queries, Strides, Table, append,
-    attention, attention_contiguous, attention_scratch, convert_from_f32_raw,
+    AttentionParams, Contiguous, Dtype, Geometry, Pages, PagesMut, Queries, Strides, Table, append, attention,
+    attention_contiguous, attention_scratch, convert_from_f32_raw,
 };
 
 /// A linear congruential generator of floats in -1..1.
@@ -20,9 +20,7 @@ impl Random {
     }
 
     pub(crate) fn floats(&mut self, n: usize) -> Vec<f32> {
-        (0..n)
-            .map(|_| self.next() as f32 / 8_388_608.0 - 1.0)
-            .collect()
+        (0..n).map(|_| self.next() as f32 / 8_388_608.0 - 1.0).collect()
     }
 }
 
@@ -50,9 +48,7 @@ impl Bytes {
 pub(crate) fn encode(dtype: Dtype, src: &[f32]) -> Bytes {
     let mut bytes = Bytes::poisoned(src.len() * dtype.bytes() as usize);
     // SAFETY: the buffer has the elements of `src`.
-    let result = unsafe {
-        convert_from_f32_raw(dtype, src.as_ptr(), bytes.get_mut().as_mut_ptr(), src.len())
-    };
+    let result = unsafe { convert_from_f32_raw(dtype, src.as_ptr(), bytes.get_mut().as_mut_ptr(), src.len()) };
     assert_eq!(result, Ok(()));
     bytes
 }
@@ -70,47 +66,22 @@ pub(crate) struct Paged {
 
 impl Paged {
     /// Empty pages for `tokens` tokens; K is `[page][slot][head]`, V `[page][head][slot]` with gaps.
-    pub(crate) fn new(
-        dtype: Dtype,
-        page_tokens: u32,
-        kv_heads: u32,
-        head_dim: u32,
-        tokens: usize,
-    ) -> Self {
+    pub(crate) fn new(dtype: Dtype, page_tokens: u32, kv_heads: u32, head_dim: u32, tokens: usize) -> Self {
         let columns = tokens.div_ceil(page_tokens as usize);
         let n_pages = columns as u32 + 2;
-        let geometry = Geometry {
-            dtype,
-            page_tokens,
-            n_pages,
-            kv_heads,
-            head_dim,
-        };
+        let geometry = Geometry { dtype, page_tokens, n_pages, kv_heads, head_dim };
         let k_strides = geometry.plain_strides();
         let row = geometry.row_bytes() + dtype.bytes();
         let head = row * page_tokens as u64;
-        let v_strides = Strides {
-            page: head * kv_heads as u64 + 16,
-            token: row,
-            head,
-        };
+        let v_strides = Strides { page: head * kv_heads as u64 + 16, token: row, head };
         // Ids descend in steps, so that neighbours in the sequence are none in memory.
-        let mut table: Vec<i32> = (0..columns)
-            .map(|c| (n_pages as usize - c) as i32)
-            .collect();
+        let mut table: Vec<i32> = (0..columns).map(|c| (n_pages as usize - c) as i32).collect();
         table.chunks_mut(3).for_each(<[i32]>::reverse);
         table.extend([-7, i32::MAX]);
         let pages = n_pages as u64 + 1;
         let k = Bytes::poisoned((k_strides.page * pages) as usize);
         let v = Bytes::poisoned((v_strides.page * pages) as usize);
-        Self {
-            geometry,
-            k_strides,
-            v_strides,
-            k,
-            v,
-            table,
-        }
+        Self { geometry, k_strides, v_strides, k, v, table }
     }
 
     pub(crate) fn slot(&self, token: usize) -> i64 {
@@ -136,32 +107,13 @@ impl Paged {
     }
 
     /// Attention of rows at positions; out and lse.
-    pub(crate) fn attend(
-        &self,
-        params: &AttentionParams<'_>,
-        q: &[f32],
-        positions: &[i32],
-    ) -> (Vec<f32>, Vec<f32>) {
+    pub(crate) fn attend(&self, params: &AttentionParams<'_>, q: &[f32], positions: &[i32]) -> (Vec<f32>, Vec<f32>) {
         let rows = vec![0; positions.len()];
-        let queries = Queries {
-            q,
-            positions,
-            table_rows: Some(&rows),
-        };
-        let (mut out, mut lse, mut scratch) =
-            buffers(self.geometry.kv_heads, params, q.len(), positions);
+        let queries = Queries { q, positions, table_rows: Some(&rows) };
+        let (mut out, mut lse, mut scratch) = buffers(self.geometry.kv_heads, params, q.len(), positions);
         let table = Table::new(&self.table, self.table.len()).unwrap();
         let lse_ = Some(&mut lse[..]);
-        attention(
-            &self.pages(),
-            &table,
-            params,
-            &queries,
-            &mut out,
-            lse_,
-            &mut scratch,
-        )
-        .unwrap();
+        attention(&self.pages(), &table, params, &queries, &mut out, lse_, &mut scratch).unwrap();
         (out, lse)
     }
 }
@@ -175,11 +127,7 @@ fn buffers(
     let longest = positions.iter().max().map_or(0, |&t| (t + 1).max(0) as u32);
     let scratch = attention_scratch(kv_heads, params, longest).unwrap() as usize;
     let heads = params.heads as usize;
-    (
-        vec![7.0; floats],
-        vec![7.0; positions.len() * heads],
-        vec![f32::NAN; scratch],
-    )
+    (vec![7.0; floats], vec![7.0; positions.len() * heads], vec![f32::NAN; scratch])
 }
 
 /// Attention without pages over the first rows of k and v.
@@ -194,11 +142,7 @@ pub(crate) fn attend_contiguous(
     let (k, v) = (encode(geometry.dtype, k), encode(geometry.dtype, v));
     let g = geometry;
     let kv = Contiguous::new(g.dtype, g.kv_heads, g.head_dim, k.get(), v.get()).unwrap();
-    let queries = Queries {
-        q,
-        positions,
-        table_rows: None,
-    };
+    let queries = Queries { q, positions, table_rows: None };
     let (mut out, mut lse, mut scratch) = buffers(g.kv_heads, params, q.len(), positions);
     let lse_ = Some(&mut lse[..]);
     attention_contiguous(&kv, params, &queries, &mut out, lse_, &mut scratch).unwrap();

@@ -87,10 +87,12 @@ struct Pins {
     until: Option<u64>,
 }
 
-/// A running transfer: pinned pages in the order of their release.
+/// A running transfer: pinned pages in the order of their release, holds among them.
 #[derive(Clone, Hash)]
 struct Running {
+    ns: u16,
     pinned: Vec<Page>,
+    holds: Vec<Page>,
     load: bool,
     /// Birth of the sequence that is loaded into.
     loading: Option<u64>,

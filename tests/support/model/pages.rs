@@ -2,8 +2,8 @@
 //!
 //! A page is FREE iff it is in `free`, CACHED iff it is in `order`, USED otherwise.
 
-use std::collections::{BTreeMap, BTreeSet};
 use core::hash::{Hash, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bitvec::vec::BitVec;
 

@@ -183,9 +183,7 @@ impl Model {
             }
         }
         let need = need(&last);
-        let short_groups: Vec<usize> = (0..groups)
-            .filter(|&g| short(&need, self.pool_of(g)))
-            .collect();
+        let short_groups: Vec<usize> = (0..groups).filter(|&g| short(&need, self.pool_of(g))).collect();
         if let Some(&group) = short_groups.first() {
             let pending = self.pending();
             let enough = |&g: &usize| {

@@ -1,7 +1,7 @@
 //! Publishing verified full pages, parent first.
 
-use super::{Model, Sequence};
 use super::index::Key;
+use super::{Model, Sequence};
 use crate::op::Seq;
 use crate::spec::NULL;
 

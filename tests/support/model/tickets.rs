@@ -159,6 +159,12 @@ impl Model {
                 }
             }
         }
+        // A hold keeps a path used, not data: without an index it means nothing.
+        for running in self.state.transfers.values_mut().filter(|running| hit(running.ns)) {
+            let holds = core::mem::take(&mut running.holds);
+            running.pinned.retain(|page| !holds.contains(page));
+            loose.extend(holds);
+        }
         self.settle(&loose);
         let zero = NamespaceSpec::default();
         let mut cleared: Vec<u16> = (0..self.spec.namespaces.len() as u16).filter(|&ns| hit(ns)).collect();

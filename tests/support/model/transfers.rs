@@ -48,9 +48,11 @@ impl Model {
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
         self.cut(&mut shared, end);
+        let anchor = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
+        let holds = shared.holds.values().map(|&id| (anchor, id)).collect();
         let mut pinned = self.cut(&mut shared, 0);
         pinned.retain(|page| page.1 != crate::spec::NULL);
-        self.state.transfers.insert(transfer, Running { pinned, load, loading });
+        self.state.transfers.insert(transfer, Running { ns: shared.ns, pinned, holds, load, loading });
         Ok(Outcome::OK)
     }
 

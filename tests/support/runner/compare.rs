@@ -48,7 +48,8 @@ pub(super) fn outcomes(found: &Outcome, wanted: &Outcome, keys: &mut Keys) -> Re
 
 fn event(found: &Event, wanted: &Event, keys: &mut Keys) -> Result<(), String> {
     let plain = |event: &Event| (event.kind, event.group, event.page, event.ns);
-    let same = plain(found) == plain(wanted) && keys.same(found.key, wanted.key) && keys.same(found.parent, wanted.parent);
+    let same =
+        plain(found) == plain(wanted) && keys.same(found.key, wanted.key) && keys.same(found.parent, wanted.parent);
     if same { Ok(()) } else { Err(format!("event {found:?}, model {wanted:?}")) }
 }
 
@@ -78,6 +79,11 @@ pub(super) fn views(machine: &dyn Machine, model: &Model, spec: &Spec) -> Result
     Ok(())
 }
 
-fn same<T: PartialEq + core::fmt::Debug>(machine: &dyn Machine, what: &str, found: &T, wanted: &T) -> Result<(), String> {
+fn same<T: PartialEq + core::fmt::Debug>(
+    machine: &dyn Machine,
+    what: &str,
+    found: &T,
+    wanted: &T,
+) -> Result<(), String> {
     if found == wanted { Ok(()) } else { Err(format!("{}: {what}: {found:?}, model {wanted:?}", machine.name())) }
 }

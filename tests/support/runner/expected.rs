@@ -124,7 +124,12 @@ impl Expected {
             let last = chain.last().copied().unwrap_or(*root);
             let tokens: Vec<u64> = match tokens {
                 Some(tokens) => tokens.iter().map(|&token| u64::from(token)).collect(),
-                None => (0..*count).map(|_| { self.unknown += 1; self.unknown }).collect(),
+                None => (0..*count)
+                    .map(|_| {
+                        self.unknown += 1;
+                        self.unknown
+                    })
+                    .collect(),
             };
             let new = extend(last, &tokens);
             chains.extend(&new);

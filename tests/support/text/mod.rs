@@ -64,7 +64,8 @@ impl Reader {
                 let fault = |message: &str| SyntaxError { line: number, message: message.into() };
                 let count: u32 = count.trim().parse().map_err(|_| fault("REPEAT needs a number"))?;
                 let rest = lines.get(at..).unwrap_or_default();
-                let end = rest.iter().position(|(_, l)| l.trim() == "END").ok_or_else(|| fault("REPEAT without END"))?;
+                let end =
+                    rest.iter().position(|(_, l)| l.trim() == "END").ok_or_else(|| fault("REPEAT without END"))?;
                 let body = rest.get(..end).unwrap_or_default();
                 for i in 0..count {
                     self.block(body, Some(i))?;

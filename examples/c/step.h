@@ -1,0 +1,35 @@
+/* A cache for the scheduler, managed by kvfolio. */
+#ifndef ENGINE_STEP_H
+#define ENGINE_STEP_H
+
+#include "cache.h"
+#include "kvfolio.h"
+#include "model.h"
+#include "threads.h"
+
+struct step_config {
+    int page_tokens;   /* tokens a page, a power of two, 1 to 256 */
+    int pages;         /* pages in the pool */
+    int max_sequences; /* sequences at a time */
+    int max_rows;      /* tokens a step */
+    uint32_t dtype;    /* KVF_KERNEL_DTYPE_* of the pages */
+};
+
+/* Allocates page memory and the manager of it; `threads` is borrowed. NULL and a reason on failure. */
+struct cache *step_new(const struct step_config *config, const struct model_shape *shape, struct threads *threads,
+                       struct error *error);
+
+/* For the checks: the manager behind a cache, and the step's tables as the kernels will read them. */
+kvf_cache *step_manager(struct cache *cache);
+
+struct step_view {
+    int32_t *tables; /* [rows][stride] */
+    int rows, stride;
+    int64_t *slots;  /* [tokens] */
+    int tokens;
+    struct kvf_kernel_copy *copies; /* [n_copies] */
+    int n_copies;
+};
+struct step_view step_view(struct cache *cache);
+
+#endif

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Gates of the C interface. One line for each, then "N passed, N failed, N skipped".
+#
+#   scripts/gates.sh        header, symbols of the libraries, C tests under sanitizers and valgrind
+#   scripts/gates.sh bare   builds the archive for a microcontroller without an operating system
+#
+# Missing tools: see tools.sh.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+target="${CARGO_TARGET_DIR:-$PWD/target}"
+work="$target/gates"
+mkdir -p "$work"
+passed=0 failed=0
+
+# gate NAME COMMAND...: runs a command quietly; shows its output only if it fails.
+gate() {
+    local name=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok    $name"
+    else
+        failed=$((failed + 1))
+        echo "FAIL  $name"
+        tail -n 25 "$work/log" | sed 's/^/      /'
+    fi
+}
+
+summary() {
+    echo "$passed passed, $failed failed, 0 skipped"
+    [ "$failed" -eq 0 ]
+}
+
+strict="-Wall -Wextra -Wpedantic -Werror"
+sanitize="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+# empty COMMAND...: what it prints is what is wrong. A command that fails is wrong too, but for grep without a match.
+empty() {
+    local found
+    found=$("$@") || return 1
+    [ -z "$found" ] || { echo "$found"; return 1; }
+}
+
+# same NAME FILE FILE: both list the same lines.
+same() { diff <(sort -u "$1") <(sort -u "$2"); }
+
+# header COMPILER STANDARD HEADER: the header is all that a program needs to include.
+header() {
+    local language=c
+    [[ $2 == c++* ]] && language=c++
+    echo "#include \"$3\"" | $1 -std="$2" -x $language $strict -Iinclude -fsyntax-only -
+}
+
+functions_of_header() {
+    sed 's:/\*.*\*/::' include/kvfolio.h | grep -oE '^[a-z][a-z0-9_ ]*[ *]kvf_[a-z0-9_]+\(' | grep -oE 'kvf_[a-z0-9_]+' | sort
+}
+exports() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
+panics() { nm "$1" 2>/dev/null | awk '/panicking|rust_begin_unwind.*core|slice_index_fail|unwrap_failed|expect_failed/ { print $NF }'; }
+needed() { objdump -p "$1" | awk '/NEEDED/ { print $2 }'; }
+# What the library's own object takes from elsewhere, but for the four functions that every C compiler asks for itself.
+imports() {
+    local object
+    object=$(ar t "$1" | grep '^kvfolio_ffi')
+    ar p "$1" "$object" >"$work/own.o"
+    nm -u "$work/own.o" | awk '$2 !~ /^(memcpy|memmove|memset|memcmp|bcmp)$/ && $2 !~ /^_GLOBAL_OFFSET_TABLE_$/ { print $2 }'
+}
+
+# program NAME COMPILER FLAGS: builds a program of tests/c and runs it. `run` is put before it.
+program() {
+    local name=$1 compiler=$2 source=tests/c/$1.c
+    shift 2
+    [ -f "$source" ] || source=tests/c/$name.cpp
+    local standard=-std=c11
+    [[ $source == *.cpp ]] && standard=-std=c++11
+    $compiler $standard $strict -Iinclude -I"$work" "$@" -o "$work/$name" &&
+        ${run:-} "$work/$name"
+}
+source_of() { ls "tests/c/$1.c" "tests/c/$1.cpp" 2>/dev/null; }
+
+hosted() {
+    scripts/tools.sh gcc g++ clang clang++ asan-clang valgrind nm python3 || exit 1
+
+    gate "header is what ffi/src says" cargo run -q -p xtask -- header --check
+    for compiler in gcc clang; do
+        local plus=${compiler/gcc/g}++
+        [ $compiler = clang ] && plus=clang++
+        for standard in c99 c11; do
+            gate "kvfolio.h alone, $compiler -std=$standard" header $compiler $standard kvfolio.h
+        done
+        for standard in c++11 c++17; do
+            gate "kvfolio.h alone, $plus -std=$standard" header $plus $standard kvfolio.h
+            gate "kvfolio.hpp alone, $plus -std=$standard" header $plus $standard kvfolio.hpp
+        done
+    done
+
+    gate "libraries build" cargo run -q -p xtask -- capi
+    gate "libraries build with checks" cargo run -q -p xtask -- capi --check
+    local archive="$target/capi/libkvfolio.a" shared="$target/capi/libkvfolio.so"
+    functions_of_header >"$work/functions"
+    exports "$shared" >"$work/exports"
+    nm "$archive" 2>/dev/null | awk '$2 == "T" && $3 ~ /^kvf_/ { print $3 }' >"$work/archived"
+    gate "no panic symbol in the archive" empty panics "$archive"
+    gate "no panic symbol in the shared library" empty panics "$shared"
+    gate "the archive has the functions of the header" same "$work/functions" "$work/archived"
+    gate "the shared library exports these and nothing else" same "$work/functions" "$work/exports"
+    gate "the archive needs no symbol of others" empty imports "$archive"
+    gate "the shared library needs no other" empty needed "$shared"
+    gate "no native library to link" cmp -s /dev/null "$target/capi/native-static-libs.txt"
+
+    gate "a hostile call for each function" python3 tests/c/sweep.py include/kvfolio.h
+    cp "$work/log" "$work/sweep_cases.h"
+    ln -sf "$shared" "$work/libkvfolio.so.0"
+    local checked="$target/capi-check/libkvfolio.a" name compiler source
+    for source in tests/c/*.c tests/c/*.cpp; do
+        name=$(basename "${source%.*}")
+        for compiler in gcc clang; do
+            [[ $source == *.cpp ]] && { [ $compiler = gcc ] && compiler=g++ || compiler=clang++; }
+            gate "$name, $compiler, sanitizers" program "$name" $compiler $sanitize "$source" "$checked"
+        done
+        compiler=cc
+        [[ $source == *.cpp ]] && compiler=c++
+        run="valgrind -q --error-exitcode=9 --leak-check=full" \
+            gate "$name, valgrind" program "$name" $compiler -g "$source" "$archive"
+        gate "$name, shared library" program "$name" $compiler "$source" "$shared" "-Wl,-rpath,$work"
+    done
+}
+
+# Debian's own toolchain, because it carries the sources of core. It must not be mixed with rustup's.
+bare() {
+    local triple=thumbv7em-none-eabihf cargo rustc
+    if ! rustc=$(command -p -v rustc) || ! [ -d "$($rustc --print sysroot)/lib/rustlib/src/rust/library/core" ]; then
+        local packages="rustc-web cargo-web rust-web-src"
+        if [ "$(id -u)" -ne 0 ]; then
+            echo "missing tools; on Debian type: sudo apt-get install -y --no-install-recommends $packages" >&2
+            exit 1
+        fi
+        apt-get update -qq && apt-get install -y -qq --no-install-recommends $packages >/dev/null || exit 1
+    fi
+    scripts/tools.sh nm || exit 1
+    rustc=$(command -p -v rustc) cargo=$(command -p -v cargo)
+    export RUSTC="$rustc" RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/bare"
+    unset RUSTUP_TOOLCHAIN
+    gate "kvfolio-ffi builds for $triple" "$cargo" rustc -q -p kvfolio-ffi --profile capi --target $triple -Zbuild-std=core \
+        --crate-type staticlib -- --cfg kvf_capi
+    local archive="$target/bare/$triple/capi/libkvfolio_ffi.a"
+    gate "no panic symbol in it" empty panics "$archive"
+    gate "no float helper is asked for" empty floats "$archive"
+    gate "it needs no symbol but memory functions and integer helpers" empty bare_imports "$archive"
+}
+floats() {
+    imports "$1" | grep -E '^__aeabi_(f|d|i2f|i2d|ui2|l2|ul2|h2)|^__(add|sub|mul|div|neg|fix|float|extend|trunc|eq|ne|lt|le|gt|ge|unord)[a-z]*[sdt]f' || true
+}
+bare_imports() { imports "$1" | grep -vE '^__aeabi_(mem|u?ldivmod|u?idiv|lmul|llsl|llsr|lasr|ulcmp|lcmp)' || true; }
+
+case "${1:-}" in
+    "") hosted ;;
+    bare) bare ;;
+    *) echo "usage: gates.sh [bare]" >&2; exit 2 ;;
+esac
+summary
