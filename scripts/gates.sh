@@ -41,7 +41,7 @@ empty() {
     [ -z "$found" ] || { echo "$found"; return 1; }
 }
 
-# same NAME FILE FILE: both list the same lines.
+# same FILE FILE: both list the same lines.
 same() { diff <(sort -u "$1") <(sort -u "$2"); }
 
 # header COMPILER STANDARD HEADER: the header is all that a program needs to include.
@@ -52,7 +52,7 @@ header() {
 }
 
 functions_of_header() {
-    sed 's:/\*.*\*/::' include/kvfolio.h | grep -oE '^[a-z][a-z0-9_ ]*[ *]kvf_[a-z0-9_]+\(' | grep -oE 'kvf_[a-z0-9_]+' | sort
+    grep -oE '^[a-z][a-z0-9_ ]*[ *]kvf_[a-z0-9_]+\(' include/kvfolio.h | grep -oE 'kvf_[a-z0-9_]+\(' | tr -d '(' | sort
 }
 exports() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
 panics() { nm "$1" 2>/dev/null | awk '/panicking|rust_begin_unwind.*core|slice_index_fail|unwrap_failed|expect_failed/ { print $NF }'; }
@@ -75,7 +75,6 @@ program() {
     $compiler $standard $strict -Iinclude -I"$work" "$@" -o "$work/$name" &&
         ${run:-} "$work/$name"
 }
-source_of() { ls "tests/c/$1.c" "tests/c/$1.cpp" 2>/dev/null; }
 
 hosted() {
     scripts/tools.sh gcc g++ clang clang++ asan-clang valgrind nm python3 || exit 1

@@ -233,7 +233,7 @@ impl<'m> Cache<'m> {
         if !self.index.is_enabled() {
             return false;
         }
-        if page != NULL && self.pages.traits.leased.get(page) > 0 {
+        if self.limits.leases > 0 && self.pages.traits.leased.get(page) > 0 {
             self.lift_leases(page);
         }
         let done = self.index.evict_page(&mut self.pages, &mut self.events, page);

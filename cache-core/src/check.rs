@@ -144,7 +144,12 @@ impl Cache<'_> {
                         leaves = leaves.saturating_add(u32::from(is_cached));
                     }
                 }
-                let counted = self.pages.cached_in.get(self.pages.set_index(pool, set));
+                let state = self.pages.pools.get(pool);
+                let counted = if self.pages.sets() == 1 {
+                    state.cached
+                } else {
+                    self.pages.cached_in.get(self.pages.set_index(pool, set))
+                };
                 cached = cached.saturating_add(counted);
                 let is_fifo = self.pages.pools.get(pool).policy == crate::Policy::Fifo as u32;
                 ensure(is_fifo || cached_here == counted, Rule::Order, pool)?;

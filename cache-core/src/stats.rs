@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::error::Error;
-use crate::ids::{GroupId, NamespaceId, PageId, PoolId, SequenceId};
+use crate::ids::{GroupId, NamespaceId, PageId, PoolId, SequenceId, Tick};
 use crate::pages::NULL;
 use crate::sequence::Kind;
 
@@ -136,6 +136,12 @@ impl Cache<'_> {
             events: self.events.made(),
             waiting_events: self.events.waiting(),
         }
+    }
+
+    /// The latest tick that it was told.
+    #[must_use]
+    pub fn now(&self) -> Tick {
+        self.now
     }
 
     /// One pool now. O(1).

@@ -159,7 +159,7 @@ impl StorageCounts {
             free_words: l.free_words as usize,
             lists: pool_sets * (l.classes as usize + 1),
             filled: pool_sets,
-            cached_in: pool_sets,
+            cached_in: if l.quotas > 0 { pool_sets } else { 0 },
             place: if indexing && l.groups > 1 { page_array } else { 0 },
             pending: if l.transfers > 0 { page_array } else { 0 },
             leased: if l.leases > 0 { node_array } else { 0 },

@@ -33,7 +33,6 @@ struct step {
 
     /* The step at hand, in the order of add. */
     kvf_seq *sequences; /* [max_sequences] */
-    int32_t *counts;    /* [max_sequences] tokens */
     int n_sequences;
     int32_t *tokens;    /* [max_rows] */
     struct row_desc *rows;
@@ -152,7 +151,6 @@ static enum cache_answer step_add(struct cache *self, uint64_t sequence, const i
 {
     struct step *s = (struct step *)self;
     double start;
-    kvf_seq_info info = { .struct_size = sizeof info };
     kvf_status status;
 
     if (s->n_sequences == s->config.max_sequences || n > s->config.max_rows - s->n_rows) {
@@ -161,18 +159,15 @@ static enum cache_answer step_add(struct cache *self, uint64_t sequence, const i
     }
     start = clock_seconds();
     status = kvf_plan_add(s->kvf, sequence, (uint32_t)n, (const kvf_token *)tokens, NULL);
-    if (status == KVF_OK)
-        status = kvf_seq_info_read(s->kvf, sequence, &info);
     s->seconds += clock_seconds() - start;
     if (status != KVF_OK)
         return answer(status, "adding to a plan", error);
 
     for (int i = 0; i < n; i++) {
         s->tokens[s->n_rows] = tokens[i];
-        s->rows[s->n_rows++] = (struct row_desc){ s->n_sequences, (int32_t)info.len + i, i >= n - wanted };
+        s->rows[s->n_rows++] = (struct row_desc){ .sequence = s->n_sequences, .want_logits = i >= n - wanted };
     }
-    s->sequences[s->n_sequences] = sequence;
-    s->counts[s->n_sequences++] = n;
+    s->sequences[s->n_sequences++] = sequence;
     return CACHE_OK;
 }
 
@@ -220,6 +215,8 @@ static int step_finish(struct cache *self, struct cache_batch *batch, struct err
     if (check(status, "finishing a plan", error) != 0)
         return -1;
 
+    for (int i = 0; i < s->n_rows; i++)
+        s->rows[i].position = s->positions[i];
     s->evicted += report.evicted;
     s->n_copies = (int)n_copies;
     for (size_t i = 0; i < n_copies; i++)
@@ -311,7 +308,6 @@ static void step_free(struct cache *self)
     kv_paged_free(s->cache.kv);
     free(s->memory);
     free(s->sequences);
-    free(s->counts);
     free(s->tokens);
     free(s->rows);
     free(s->slots);
@@ -363,7 +359,6 @@ struct cache *step_new(const struct step_config *config, const struct model_shap
                                step_add, step_finish, step_commit, step_abort, step_usage, step_free };
     s->config = *config;
     s->sequences = calloc(n, sizeof *s->sequences);
-    s->counts = calloc(n, sizeof *s->counts);
     s->tokens = calloc(rows, sizeof *s->tokens);
     s->rows = calloc(rows, sizeof *s->rows);
     s->slots = calloc(rows, sizeof *s->slots);
@@ -371,7 +366,7 @@ struct cache *step_new(const struct step_config *config, const struct model_shap
     s->copies = calloc(n, sizeof *s->copies);
     s->kernel_copies = calloc(n, sizeof *s->kernel_copies);
     s->accepts = calloc(n, sizeof *s->accepts);
-    if (!s->sequences || !s->counts || !s->tokens || !s->rows || !s->slots || !s->positions || !s->copies ||
+    if (!s->sequences || !s->tokens || !s->rows || !s->slots || !s->positions || !s->copies ||
         !s->kernel_copies || !s->accepts) {
         fail(error, "out of memory for %d sequences and %d rows", config->max_sequences, config->max_rows);
     } else if (init_manager(s, error) == 0) {

@@ -34,6 +34,7 @@ pub unsafe extern "C" fn kvf_stats_read(cache: *const kvf_cache, stats: *mut kvf
             evicted_pages: now.counters.evicted_pages,
             copied_pages: now.counters.copied_pages,
             plans: now.counters.plans,
+            tick: cache.cache.now(),
         });
         Ok(())
     };

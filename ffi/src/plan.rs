@@ -15,6 +15,8 @@
 //!
 //! On KVF_RETRY end or preempt a sequence and ask again; on KVF_PENDING wait for transfers; on KVF_NEVER split or reject.
 
+use core::mem::MaybeUninit;
+
 use kvfolio::{Accept, Error, PageCopy, PlanReport, SequenceId};
 
 use crate::cache::kvf_cache;
@@ -107,7 +109,7 @@ pub unsafe extern "C" fn kvf_plan_add_batch(
 ///
 /// # Safety
 /// Rule (a), for as long as they are used.
-unsafe fn read_tokens<'a>(item: &kvf_plan_item) -> Result<Option<&'a [u32]>, Status> {
+pub(crate) unsafe fn read_tokens<'a>(item: &kvf_plan_item) -> Result<Option<&'a [u32]>, Status> {
     if item.reserved != 0 {
         return Err(Status(KVF_ERR_UNSUPPORTED));
     }
@@ -208,15 +210,11 @@ pub unsafe extern "C" fn kvf_plan_commit(cache: *mut kvf_cache, accepts: *const 
         let cache = unsafe { ptr::receiver_mut(cache) }?;
         // SAFETY: rule (a).
         let given = unsafe { ptr::slice(accepts, n) }?;
-        let room = cache.accepts.get_mut(..n).ok_or(Status(KVF_ERR_ARGUMENT))?;
-        for (slot, accept) in room.iter_mut().zip(given) {
-            // SAFETY: rule (a). The core lets go of the slice before this call returns.
+        cache.commit(given.iter().map(|accept| {
+            // SAFETY: rule (a), for as long as the call lasts.
             let tokens = unsafe { ptr::optional_slice(accept.tokens, accept.accepted as usize) }?;
-            slot.write(Accept { accepted: accept.accepted, verified: accept.verified, tokens });
-        }
-        // SAFETY: the loop has written all `n` elements.
-        let accepts = unsafe { &*(&raw const *room as *const [Accept<'_>]) };
-        Ok(cache.cache.plan_commit(accepts)?)
+            Ok(Accept { accepted: accept.accepted, verified: accept.verified, tokens })
+        }))
     };
     answer(commit())
 }
@@ -231,6 +229,26 @@ pub unsafe extern "C" fn kvf_plan_abort(cache: *mut kvf_cache) -> kvf_status {
         Ok(cache.cache.plan_abort()?)
     };
     answer(abort())
+}
+
+impl kvf_cache {
+    /// Commits the finished plan. What the caller says of each sequence is put into a slice that lies in the cache's memory,
+    /// since nothing large may be on the stack.
+    pub(crate) fn commit<'a>(
+        &mut self,
+        accepts: impl ExactSizeIterator<Item = Result<Accept<'a>, Status>>,
+    ) -> Result<(), Status> {
+        let room = self.accepts.get_mut(..accepts.len()).ok_or(Status(KVF_ERR_ARGUMENT))?;
+        // The room is for any lifetime; what is put there now lives as long as this call.
+        // SAFETY: only the lifetime of elements that count as not initialised differs.
+        let room = unsafe { &mut *(&raw mut *room as *mut [MaybeUninit<Accept<'a>>]) };
+        for (slot, accept) in room.iter_mut().zip(accepts) {
+            slot.write(accept?);
+        }
+        // SAFETY: the loop has written all elements.
+        let accepts = unsafe { &*(&raw const *room as *const [Accept<'a>]) };
+        Ok(self.cache.plan_commit(accepts)?)
+    }
 }
 
 pub(crate) fn report_of(report: &PlanReport) -> kvf_plan_report {

@@ -153,15 +153,24 @@ unsafe fn struct_size<T: Versioned>(pointer: *const T) -> Result<usize, Status> 
 pub(crate) unsafe fn input<T: Versioned>(pointer: *const T) -> Result<T, Status> {
     // SAFETY: the caller's.
     let given = unsafe { struct_size(pointer) }?;
+    // SAFETY: the caller's.
+    unsafe { input_of_size(pointer, given) }
+}
+
+/// An input struct of a size that was checked.
+///
+/// # Safety
+/// `given` bytes are readable.
+unsafe fn input_of_size<T: Versioned>(pointer: *const T, given: usize) -> Result<T, Status> {
     let bytes = pointer.cast::<u8>();
     for at in size_of::<T>()..given {
-        // SAFETY: below struct_size, rule (a).
+        // SAFETY: below `given`.
         if unsafe { bytes.add(at).read() } != 0 {
             return Err(Status(KVF_ERR_UNSUPPORTED));
         }
     }
     let mut value = MaybeUninit::<T>::zeroed();
-    // SAFETY: at most struct_size bytes are read and at most the size of T written, to a local.
+    // SAFETY: at most `given` bytes are read and at most the size of T written, to a local.
     unsafe { bytes.copy_to_nonoverlapping(value.as_mut_ptr().cast(), given.min(size_of::<T>())) };
     // SAFETY: every byte is set, and any bits are a valid T.
     Ok(unsafe { value.assume_init() })
@@ -193,10 +202,11 @@ impl<T: Versioned> Inputs<T> {
         // Below `count`, so the product is below the size that `inputs` checked.
         let element = self.first.wrapping_byte_add(index.wrapping_mul(self.stride));
         // SAFETY: made by `inputs`; rule (a).
-        let value = unsafe { input(element) }?;
-        // SAFETY: `input` has read it too.
-        let size = unsafe { element.cast::<u32>().read() } as usize;
-        if size == self.stride { Ok(value) } else { Err(Status(KVF_ERR_STRUCT_SIZE)) }
+        if unsafe { struct_size(element) }? != self.stride {
+            return Err(Status(KVF_ERR_STRUCT_SIZE)); // before anything behind the element is read
+        }
+        // SAFETY: made by `inputs`; rule (a).
+        unsafe { input_of_size(element, self.stride) }
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! A sequence is the tokens of one request and their pages. A handle that was closed is refused with KVF_ERR_STALE.
 
-use kvfolio::{CloseMode, NamespaceId, OpenParams, SequenceId, TicketId};
+use kvfolio::{Accept, CloseMode, NamespaceId, OpenParams, SequenceId, TicketId};
 
 use crate::cache::{group_id, kvf_cache};
-use crate::plan::report_of;
+use crate::plan::{read_tokens, report_of};
 use crate::prefix::read_spans;
 use crate::ptr;
 use crate::short::explain;
@@ -153,6 +153,48 @@ pub unsafe extern "C" fn kvf_seq_append(
         let (tokens, report, shortage) =
             unsafe { (ptr::slice(tokens, n)?, ptr::optional_output(report)?, ptr::optional_output(shortage)?) };
         let done = explain(cache.cache.append(SequenceId::from_bits(seq), tokens), shortage)?;
+        if let Some(report) = report {
+            report.set(&report_of(&done));
+        }
+        Ok(())
+    };
+    answer(append())
+}
+
+/// Appends the tokens of `n` sequences in one call, all or none: a plan begun, added, finished and committed, all tokens
+/// final. Its copies are read with kvf_plan_copies and must run before the tokens are written. `report` may be NULL. Fails
+/// as kvf_plan_begin and kvf_plan_add do; nothing has changed then.
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_seq_append_batch(
+    cache: *mut kvf_cache,
+    items: *const kvf_plan_item,
+    n: usize,
+    report: *mut kvf_plan_report,
+    shortage: *mut kvf_shortage,
+) -> kvf_status {
+    let append = || {
+        // SAFETY: rules (d) and (e).
+        let cache = unsafe { ptr::receiver_mut(cache) }?;
+        // SAFETY: rule (a).
+        let (items, report, shortage) =
+            unsafe { (ptr::slice(items, n)?, ptr::optional_output(report)?, ptr::optional_output(shortage)?) };
+        for item in items {
+            // SAFETY: rule (a).
+            unsafe { read_tokens(item) }?;
+        }
+        let now = cache.cache.now();
+        cache.cache.plan_begin(now)?;
+        let add = |item: &kvf_plan_item| {
+            // SAFETY: rule (a); the loop above has found no fault.
+            let tokens = unsafe { read_tokens(item) }.unwrap_or(None);
+            cache.cache.plan_add(SequenceId::from_bits(item.seq), item.count, tokens)
+        };
+        if let Err(error) = items.iter().try_for_each(add) {
+            cache.cache.plan_cancel()?;
+            return explain(Err(error), shortage);
+        }
+        let done = cache.cache.plan_finish()?;
+        cache.commit(items.iter().map(|item| Ok(Accept::all(item.count))))?;
         if let Some(report) = report {
             report.set(&report_of(&done));
         }

@@ -304,7 +304,7 @@ pub struct kvf_prompt {
     pub ns: kvf_namespace,
 }
 
-/// One sequence of kvf_plan_add_batch. Record.
+/// Tokens of one sequence, for calls with many. Record.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct kvf_plan_item {
@@ -452,7 +452,7 @@ pub struct kvf_event {
     pub kind: u32,
 }
 
-/// The whole cache now. The counters at the end only grow.
+/// The whole cache now. From `events` on the numbers only grow, but for `waiting_events`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct kvf_stats {
@@ -492,6 +492,8 @@ pub struct kvf_stats {
     pub copied_pages: u64,
     /// Plans finished.
     pub plans: u64,
+    /// The latest tick that the cache was told.
+    pub tick: kvf_tick,
 }
 
 /// One pool now: pages = used + cached + free_pages.
@@ -588,10 +590,10 @@ layout! {
     kvf_plan_report scrubs 24 { sequences 4, tokens 8, copies 12, scrubs 16, evicted 20 };
     kvf_delta_report reserved 24 { rows 4, entries 8, reserved 12, version 16 };
     kvf_ring_report end 16 { sinks 4, first 8, end 12 };
-    kvf_stats tickets 112 {
+    kvf_stats tickets 120 {
         sequences 4, tickets 8, transfers 12, free_chunks 16, free_key_parts 20, indexed_pages 24, reserved 28, events 32,
         waiting_events 40, queried_tokens 48, hit_tokens 56, committed_tokens 64, published_pages 72, duplicate_pages 80,
-        evicted_pages 88, copied_pages 96, plans 104
+        evicted_pages 88, copied_pages 96, plans 104, tick 112
     };
     kvf_pool_stats pending 32 { pages 4, used 8, cached 12, free_pages 16, pending 20, peak_used 24, utilisation 28 };
     kvf_page_info indexed 16 { state 4, indexed 8, refs 12 };

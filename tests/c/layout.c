@@ -123,7 +123,7 @@ FIELD(kvf_ring_report, sinks, 4);
 FIELD(kvf_ring_report, first, 8);
 FIELD(kvf_ring_report, end, 12);
 
-SIZE(kvf_stats, 112);
+SIZE(kvf_stats, 120);
 FIELD(kvf_stats, struct_size, 0);
 FIELD(kvf_stats, sequences, 4);
 FIELD(kvf_stats, tickets, 8);
@@ -142,6 +142,7 @@ FIELD(kvf_stats, duplicate_pages, 80);
 FIELD(kvf_stats, evicted_pages, 88);
 FIELD(kvf_stats, copied_pages, 96);
 FIELD(kvf_stats, plans, 104);
+FIELD(kvf_stats, tick, 112);
 
 SIZE(kvf_pool_stats, 32);
 FIELD(kvf_pool_stats, struct_size, 0);

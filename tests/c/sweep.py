@@ -40,6 +40,7 @@ ROWS = {
     "kvf_seq_verify": (IDLE, SEQ | {"upto": "w.len"}, {}),
     "kvf_seq_add_spans": (IDLE, SEQ | {"spans": "in[1]"}, {}),
     "kvf_seq_append": (IDLE, SEQ | {"tokens": "in[2]", "report": "*out"}, {BUILDING: PLAN_STATE, FINISHED: PLAN_STATE}),
+    "kvf_seq_append_batch": (IDLE, {"items": "in[1]", "report": "*out"}, {BUILDING: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_seq_info_read": (IDLE, SEQ, {}),
     "kvf_seq_pages": (IDLE, SEQ | {"group": "1"}, {}),
     "kvf_seq_shared_tokens": (IDLE, {"a": "w.seq", "b": "w.other"}, {}),
@@ -139,6 +140,10 @@ WRONG = {
     ("kvf_plan_add_batch", "items"): {
         "-> in_items[0].reserved = 1": "KVF_ERR_UNSUPPORTED",
         "-> in_items[0].tokens = BESIDE(in_items[0].tokens)": "KVF_ERR_ALIGNMENT",
+    },
+    ("kvf_seq_append_batch", "items"): {
+        "-> in_items[0].reserved = 1": "KVF_ERR_UNSUPPORTED", "-> in_items[0].seq = 77": STALE,
+        "-> in_items[0].count = 0": ARGUMENT,
     },
     ("kvf_plan_commit", "accepts"): {
         "-> in_accepts[0].accepted = 3": ARGUMENT, "-> in_accepts[0].verified = 3": ARGUMENT,

@@ -12,6 +12,10 @@ pub(crate) fn build(root: &Path, profile: &str) -> Result<(), String> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(root).args(["rustc", "-p", "kvfolio-ffi", "--profile", profile, "--crate-type", kind]);
         cargo.args(["--", "--cfg", "kvf_capi"]);
+        if kind == "staticlib" {
+            // What a program must link besides the archive: an empty file, as a gate checks.
+            cargo.arg("--print").arg(format!("native-static-libs={}", out.join("native-static-libs.txt").display()));
+        }
         if kind == "cdylib" && cfg!(target_os = "linux") {
             cargo.args(["-C", "link-arg=-Wl,-soname,libkvfolio.so.0"]); // cargo sets none
         }

@@ -197,9 +197,9 @@ impl<'m> Index<'m> {
             let key = self.key_of(parent, self.page(page), parts);
             self.keys.set(page, key);
         }
-        let next = self.siblings.with(parent, |parent| core::mem::replace(&mut parent.eldest, page));
-        self.siblings.with(next, |next| next.prev = page);
-        self.siblings.set(page, Sibling { eldest: NULL, next, prev: NULL });
+        if !self.siblings.is_empty() {
+            self.join_siblings(parent, page);
+        }
         if pages.add_child(parent, page) {
             if page == parent.saturating_add(1) && parts == 0 && pages.children(parent) == 1 && !pages.is_root(parent) {
                 self.set_chain(parent);
@@ -224,6 +224,28 @@ impl<'m> Index<'m> {
             self.remove_probe(pages, page);
         }
         pages.remove_child(parent, page);
+        if !self.siblings.is_empty() {
+            self.leave_siblings(parent, page);
+        }
+        if !self.parts_of.is_empty() {
+            self.parts.free(self.parts_of.get(page));
+            self.parts_of.set(page, 0);
+        }
+        self.clear_chain(parent);
+        let only = pages.inline_child(parent);
+        if only == parent.saturating_add(1) && pages.children(parent) == 1 && !self.has_parts(only) {
+            self.set_chain(parent);
+        }
+        self.nodes = self.nodes.saturating_sub(1);
+    }
+
+    fn join_siblings(&mut self, parent: u32, page: u32) {
+        let next = self.siblings.with(parent, |parent| core::mem::replace(&mut parent.eldest, page));
+        self.siblings.with(next, |next| next.prev = page);
+        self.siblings.set(page, Sibling { eldest: NULL, next, prev: NULL });
+    }
+
+    fn leave_siblings(&mut self, parent: u32, page: u32) {
         let Sibling { next, prev, .. } = self.siblings.get(page);
         match prev {
             NULL => self.siblings.with(parent, |parent| parent.eldest = next),
@@ -232,14 +254,6 @@ impl<'m> Index<'m> {
         if next != NULL {
             self.siblings.with(next, |next| next.prev = prev);
         }
-        self.parts.free(self.parts_of.get(page));
-        self.parts_of.set(page, 0);
-        self.clear_chain(parent);
-        let only = pages.inline_child(parent);
-        if only == parent.saturating_add(1) && pages.children(parent) == 1 && !self.has_parts(only) {
-            self.set_chain(parent);
-        }
-        self.nodes = self.nodes.saturating_sub(1);
     }
 
     /// Whether the one child of a page is the next page.

@@ -114,6 +114,9 @@ impl<'m> Parts<'m> {
     /// Copies those spans that begin in `[start, start + tokens)` to a new list: its head, or `None` when the store is
     /// too small, with nothing taken.
     pub(crate) fn copy(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {
+        if matches!(spans, Spans::Given([]) | Spans::Stored(0)) {
+            return Some(0);
+        }
         let need = self.each(spans).filter(|span| span.begins_in(start, tokens)).count();
         if need > self.free as usize {
             return None;

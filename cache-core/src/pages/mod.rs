@@ -320,8 +320,8 @@ impl<'m> Pages<'m> {
 
     /// Takes up to `most` free pages with consecutive ids, lowest first: gives the first and how many.
     pub(crate) fn take(&mut self, pool: u32, most: u32) -> (u32, u32) {
-        let set = self.pools.get(pool).set;
-        let (id, count) = set.take_lowest(&mut self.words, most);
+        let words = &mut self.words;
+        let (id, count) = self.pools.with(pool, |pool| pool.set.take_lowest(words, most));
         self.taken(pool, id, count)
     }
 
@@ -349,11 +349,11 @@ impl<'m> Pages<'m> {
         let index = self.pool_of(page);
         self.discharge(page);
         self.records.set(page, PageRecord::default());
-        let pool = self.pools.with(index, |pool| {
+        let words = &mut self.words;
+        self.pools.with(index, |pool| {
             pool.free = pool.free.saturating_add(1);
-            *pool
+            pool.set.insert(words, page.saturating_sub(pool.base));
         });
-        pool.set.insert(&mut self.words, page.saturating_sub(pool.base));
     }
 
     pub(crate) fn is_free(&self, page: u32) -> bool {

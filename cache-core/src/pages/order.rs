@@ -44,12 +44,11 @@ impl Pages<'_> {
     /// A page has become CACHED.
     pub(super) fn enlist(&mut self, page: u32) {
         let index = self.pool_of(page);
-        let set = self.set_of(page);
         let fifo = self.pools.with(index, |pool| {
             pool.cached = pool.cached.saturating_add(1);
             pool.is(Policy::Fifo)
         });
-        self.cached_in.with(self.set_index(index, set), |count| *count = count.saturating_add(1));
+        self.count_cached(index, page, 1);
         if !self.traits.class.is_empty() && !self.is_hung(page) {
             self.settle_class(page);
         }
@@ -67,26 +66,31 @@ impl Pages<'_> {
             return; // a private page comes to life
         }
         let index = self.pool_of(page);
-        let set = self.set_of(page);
-        let pool = self.pools.with(index, |pool| {
+        let policy = self.pools.with(index, |pool| {
             pool.cached = pool.cached.saturating_sub(1);
             pool.peak = pool.peak.max(pool.used());
-            *pool
+            pool.policy
         });
-        self.cached_in.with(self.set_index(index, set), |count| *count = count.saturating_sub(1));
-        if !pool.is(Policy::Fifo) {
+        self.count_cached(index, page, -1);
+        if policy != Policy::Fifo as u32 {
             self.unlink(page);
         }
-        if pool.is(Policy::Lfu) {
+        if policy == Policy::Lfu as u32 {
             self.traits.base.with(page, |uses| *uses = uses.saturating_add(1));
         }
     }
 
     /// A page was published: under FIFO its place in the order is settled now.
     pub(crate) fn enter_order(&mut self, page: u32) {
-        if self.pools.get(self.pool_of(page)).is(Policy::Fifo) {
+        if self.has_fifo() && self.pools.get(self.pool_of(page)).is(Policy::Fifo) {
             self.link(page, End::Hot);
         }
+    }
+
+    /// Whether some pool is FIFO; then all lists have their backward links apart.
+    #[inline]
+    fn has_fifo(&self) -> bool {
+        !self.traits.before.is_empty()
     }
 
     /// A cached page is taken out of the order and its counters, before it is freed.
@@ -95,17 +99,28 @@ impl Pages<'_> {
             self.unlink(page);
         }
         if self.is_cached(page) {
-            let (index, set) = (self.pool_of(page), self.set_of(page));
+            let index = self.pool_of(page);
             self.pools.with(index, |pool| pool.cached = pool.cached.saturating_sub(1));
-            self.cached_in.with(self.set_index(index, set), |count| *count = count.saturating_sub(1));
+            self.count_cached(index, page, -1);
         }
-        self.traits.class.set(page, 0);
-        self.traits.base.set(page, 0);
+        if !self.traits.class.is_empty() {
+            self.traits.class.set(page, 0);
+            self.traits.base.set(page, 0);
+        }
+    }
+
+    /// Counts cached pages per list set, where there is more than one.
+    fn count_cached(&mut self, pool: u32, page: u32, by: i32) {
+        if self.sets > 1 {
+            let cell = self.set_index(pool, self.set_of(page));
+            self.cached_in.with(cell, |count| *count = count.saturating_add_signed(by));
+        }
     }
 
     /// A page has lost its last child: under FIFO it may come back as a leaf.
     pub(crate) fn became_leaf(&mut self, page: u32) {
-        if !self.is_root(page)
+        if self.has_fifo()
+            && !self.is_root(page)
             && self.children(page) == 0
             && self.is_cached(page)
             && self.pools.get(self.pool_of(page)).is(Policy::Fifo)

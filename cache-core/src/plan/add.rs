@@ -1,6 +1,6 @@
 //! Building a plan: what each sequence would need, and whether it can be promised.
 
-use super::{IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
+use super::{HAS_IDS, IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::group::Group;
@@ -72,6 +72,7 @@ impl Cache<'_> {
             return Err(Shortage::of(Resource::PlanTokens, count, room).into());
         }
         let flags = if end <= writable { IN_PAGE } else { self.promise(holder, count, has_ids)? };
+        let flags = flags | if has_ids { HAS_IDS } else { 0 };
         let staged = self.plan.stage(given);
         self.plan.entries.set(nth, PlanEntry { holder, count, staged, flags });
         self.plan.entry_count = nth.wrapping_add(1);

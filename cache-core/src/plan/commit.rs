@@ -1,6 +1,6 @@
 //! Ending a plan: commit keeps what was accepted, abort takes everything back but the evictions.
 
-use super::{IN_PAGE, NO_NODE, NO_TOKENS, PlanEntry};
+use super::{HAS_IDS, IN_PAGE, NO_NODE, PlanEntry};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::mem::bump;
@@ -76,7 +76,7 @@ impl Cache<'_> {
     #[inline]
     fn accept(&mut self, nth: u32, accept: &Accept<'_>) -> bool {
         let entry = self.plan.entries.get(nth);
-        let has_ids = entry.staged != NO_TOKENS || accept.tokens.is_some();
+        let has_ids = entry.flags & HAS_IDS != 0 || accept.tokens.is_some();
         if entry.flags & IN_PAGE == 0 || accept.tokens.is_some() {
             self.settle_pages(&entry, accept);
         }

@@ -30,6 +30,7 @@ pub struct PlanEntry {
     pub(crate) staged: u32,
     /// Bit 0: its last pages are written in place, withdrawn from the index, for want of a page to copy to.
     /// Bit 1: the index has no node left for it. Bit 2: it takes no page.
+    /// Bit 3: the ids of its tokens are known.
     pub(crate) flags: u32,
 }
 
@@ -55,6 +56,8 @@ pub(crate) const IN_PLACE: u32 = 1;
 pub(crate) const NO_NODE: u32 = 2;
 /// Only tokens are written: no page is taken, copied or given back.
 pub(crate) const IN_PAGE: u32 = 4;
+/// The ids of its tokens are known, staged or promised for commit.
+pub(crate) const HAS_IDS: u32 = 8;
 pub(crate) const NO_TOKENS: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
