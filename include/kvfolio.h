@@ -451,6 +451,23 @@ typedef struct kvf_plan_report {
 kvf_status kvf_seq_append(kvf_cache *cache, kvf_seq seq, const kvf_token *tokens, size_t n,
                           kvf_plan_report *report, kvf_shortage *shortage);
 
+/* Tokens of one sequence, for calls with many. Record. */
+typedef struct kvf_plan_item {
+    kvf_seq seq;             /* The sequence. */
+    const kvf_token *tokens; /* [count], or NULL where the ids are not known yet. */
+    uint32_t count;          /* Tokens to add, at least 1, drafts included. */
+    uint32_t reserved;       /* 0 */
+} kvf_plan_item;
+
+/*
+ * Appends the tokens of `n` sequences in one call, all or none: a plan begun, added, finished and
+ * committed, all tokens final. Its copies are read with kvf_plan_copies and must run before the
+ * tokens are written. `report` may be NULL. Fails as kvf_plan_begin and kvf_plan_add do; nothing
+ * has changed then.
+ */
+kvf_status kvf_seq_append_batch(kvf_cache *cache, const kvf_plan_item *items, size_t n,
+                                kvf_plan_report *report, kvf_shortage *shortage);
+
 /* One sequence now. published <= verified <= len <= written. */
 typedef struct kvf_seq_info {
     uint32_t struct_size; /* sizeof(kvf_seq_info), set by the caller */
@@ -559,14 +576,6 @@ kvf_status kvf_plan_begin(kvf_cache *cache, kvf_tick tick);
  */
 kvf_status kvf_plan_add(kvf_cache *cache, kvf_seq seq, uint32_t count, const kvf_token *tokens,
                         kvf_shortage *shortage);
-
-/* One sequence of kvf_plan_add_batch. Record. */
-typedef struct kvf_plan_item {
-    kvf_seq seq;             /* The sequence. */
-    const kvf_token *tokens; /* [count], or NULL where the ids are not known yet. */
-    uint32_t count;          /* Tokens to add, at least 1, drafts included. */
-    uint32_t reserved;       /* 0 */
-} kvf_plan_item;
 
 /*
  * Adds `n` sequences in order, each as by kvf_plan_add. `statuses` gets one status per item: items
@@ -840,7 +849,7 @@ kvf_status kvf_events_read(kvf_cache *cache, kvf_event *events, size_t cap, size
  * 12. Statistics and diagnosis
  * ================================================================================================= */
 
-/* The whole cache now. The counters at the end only grow. */
+/* The whole cache now. From `events` on the numbers only grow, but for `waiting_events`. */
 typedef struct kvf_stats {
     uint32_t struct_size;      /* sizeof(kvf_stats), set by the caller */
     uint32_t sequences;        /* Live sequences. */
@@ -860,6 +869,7 @@ typedef struct kvf_stats {
     uint64_t evicted_pages;    /* Cached pages evicted. */
     uint64_t copied_pages;     /* Pages copied before a write. */
     uint64_t plans;            /* Plans finished. */
+    kvf_tick tick;             /* The latest tick that the cache was told. */
 } kvf_stats;
 
 /* Reads what the whole cache is now. O(1). */

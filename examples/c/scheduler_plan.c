@@ -113,7 +113,7 @@ static int plan_request(struct scheduler *s, struct request *r, int count, int d
             return 0; /* it comes without anybody's loss: wait */
         victim = victim_for(s, r);
         if (!victim)
-            return s->n_plan > 0 ? 0 : scheduler_give_up(s, r, error); /* its turn comes when those in the plan have ended */
+            return s->n_running > 1 ? 0 : scheduler_give_up(s, r, error); /* its turn comes when older ones end */
         s->counts.preempted++;
         if (scheduler_leave(s, victim, REQUEST_WAITING, error) != 0)
             return -1;

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn kvf_cache_required_size(
         // SAFETY: rule (a).
         let (bytes, align) = unsafe { (ptr::out(bytes)?, ptr::out(align)?) };
         // SAFETY: rule (a).
-        bytes.set(unsafe { with_config(cfg, |config| carve::size(config)) }?);
+        bytes.set(unsafe { with_config(cfg, carve::size) }?);
         align.set(carve::ALIGN);
         Ok(())
     };

@@ -241,6 +241,7 @@ impl kvf_cache {
         let room = self.accepts.get_mut(..accepts.len()).ok_or(Status(KVF_ERR_ARGUMENT))?;
         // The room is for any lifetime; what is put there now lives as long as this call.
         // SAFETY: only the lifetime of elements that count as not initialised differs.
+        #[allow(clippy::unnecessary_cast)] // it changes the lifetime
         let room = unsafe { &mut *(&raw mut *room as *mut [MaybeUninit<Accept<'a>>]) };
         for (slot, accept) in room.iter_mut().zip(accepts) {
             slot.write(accept?);

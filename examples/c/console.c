@@ -1,0 +1,198 @@
+/* Output of kvf-chat. One text alone is printed piece by piece; several at a time line by line, each with its number. */
+#include "console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE = 76 }; /* bytes after which a line of several is broken at a space */
+
+struct stream {
+    struct decoder decoder;
+    int open;       /* 1 iff the decoder is in use */
+    char line[512];
+    size_t used;
+};
+
+struct console {
+    const struct tokenizer *tokenizer;
+    int prefixed;
+    int samples;
+    struct stream **streams; /* [n], by request id */
+    int n;
+    int bar;                 /* 1 iff stderr is a terminal */
+    int bar_shown;
+};
+
+struct console *console_new(const struct tokenizer *tokenizer, int prefixed, int samples, struct error *error)
+{
+    struct console *c = calloc(1, sizeof *c);
+    if (!c) {
+        fail(error, "out of memory");
+        return NULL;
+    }
+    c->tokenizer = tokenizer;
+    c->prefixed = prefixed;
+    c->samples = samples;
+    c->bar = isatty(STDERR_FILENO);
+    return c;
+}
+
+void console_free(struct console *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < c->n; i++) {
+        if (c->streams[i] && c->streams[i]->open)
+            decoder_free(&c->streams[i]->decoder);
+        free(c->streams[i]);
+    }
+    free(c->streams);
+    free(c);
+}
+
+/* The stream of a request, begun when its first token comes. NULL when memory is short. */
+static struct stream *stream_of(struct console *c, int id)
+{
+    struct error error;
+
+    if (id >= c->n) {
+        struct stream **grown = realloc(c->streams, ((size_t)id + 1) * sizeof(struct stream *));
+        if (!grown)
+            return NULL;
+        memset(grown + c->n, 0, (size_t)(id + 1 - c->n) * sizeof(struct stream *));
+        c->streams = grown;
+        c->n = id + 1;
+    }
+    if (!c->streams[id])
+        c->streams[id] = calloc(1, sizeof *c->streams[id]);
+    if (c->streams[id] && !c->streams[id]->open)
+        c->streams[id]->open = decoder_init(&c->streams[id]->decoder, c->tokenizer, &error) == 0;
+    return c->streams[id] && c->streams[id]->open ? c->streams[id] : NULL;
+}
+
+static void hide_bar(struct console *c)
+{
+    if (c->bar_shown)
+        fputs("\r\033[K", stderr);
+    c->bar_shown = 0;
+}
+
+static void flush_line(struct console *c, const struct request *r, struct stream *s, size_t n)
+{
+    hide_bar(c);
+    if (c->samples > 1)
+        printf("[%d.%d] %.*s\n", r->prompt_id + 1, r->sample + 1, (int)n, s->line);
+    else
+        printf("[%d] %.*s\n", r->prompt_id + 1, (int)n, s->line);
+    fflush(stdout);
+    if (n < s->used && (s->line[n] == ' ' || s->line[n] == '\n'))
+        n++;
+    s->used -= n;
+    memmove(s->line, s->line + n, s->used);
+}
+
+/* Adds text to a stream's line, and prints the line when it ends or is long enough. */
+static void add_to_line(struct console *c, const struct request *r, struct stream *s, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\n') {
+            if (s->used > 0)
+                flush_line(c, r, s, s->used);
+            continue;
+        }
+        if (s->used >= LINE && text[i] == ' ') {
+            flush_line(c, r, s, s->used);
+            continue;
+        }
+        s->line[s->used++] = text[i];
+        if (s->used == sizeof s->line)
+            flush_line(c, r, s, s->used);
+    }
+}
+
+static void show(struct console *c, const struct request *r, struct stream *s, const char *text, size_t size)
+{
+    if (size == 0)
+        return;
+    if (c->prefixed) {
+        add_to_line(c, r, s, text, size);
+        return;
+    }
+    hide_bar(c);
+    fwrite(text, 1, size, stdout);
+    fflush(stdout);
+}
+
+void console_token(void *console, const struct request *r, int32_t token)
+{
+    struct console *c = console;
+    struct stream *s = stream_of(c, r->id);
+    const char *text;
+    size_t size;
+
+    if (!s)
+        return;
+    if (token >= 0) {
+        if (r->end == END_TOKEN)
+            return; /* the token that ends the turn is no text */
+        text = decoder_push(&s->decoder, token, &size);
+        show(c, r, s, text, size);
+        return;
+    }
+    text = decoder_finish(&s->decoder, &size);
+    show(c, r, s, text, size);
+    decoder_free(&s->decoder);
+    s->open = 0;
+    if (s->used > 0)
+        flush_line(c, r, s, s->used);
+    if (!c->prefixed)
+        show(c, r, s, "\n", 1);
+    if (r->end == END_NO_ROOM) {
+        hide_bar(c);
+        fprintf(stderr, "kvf-chat: chat %d ends early: its %d tokens fill the whole cache (try more --pages)\n",
+                r->prompt_id + 1, r->n_tokens);
+    }
+}
+
+void console_progress(struct console *c, long long done, long long all)
+{
+    static const char full[] = "##############################";
+    const int width = (int)sizeof full - 1;
+
+    if (!c->bar)
+        return;
+    if (done >= all) {
+        hide_bar(c);
+        return;
+    }
+    fprintf(stderr, "\rprompts [%-*.*s] %lld of %lld tokens", width, (int)(done * width / all), full, done, all);
+    c->bar_shown = 1;
+}
+
+void console_table(const struct scheduler_counts *n, const struct cache_usage *u)
+{
+    const double mib = 1.0 / (1 << 20);
+
+    printf("\n");
+    if (u->page_tokens > 0) {
+        printf("pages of %-3d tokens    %d in use, %d at the peak, of %d\n", u->page_tokens, u->used, u->peak, u->pages);
+        printf("peak utilisation       %.1f %% of the pages\n", 100.0 * u->peak / u->pages);
+    } else {
+        printf("slots for chats        %d in use, %d at the peak, of %d\n", u->used, u->peak, u->pages);
+    }
+    printf("memory of the peak     %.1f MiB of keys and values\n", (double)u->page_bytes * u->peak * mib);
+    printf("hit tokens             %lld found in the cache\n", n->hit_tokens);
+    printf("computed tokens        %lld\n", n->computed_tokens);
+    printf("copies, evictions      %lld, %lld pages\n", u->copies, u->evicted);
+    if (n->forked || n->preempted)
+        printf("forked, preempted      %lld, %lld chats\n", n->forked, n->preempted);
+    if (n->drafted)
+        printf("drafted tokens         %lld, of which %lld were right\n", n->drafted, n->accepted);
+    printf("made                   %lld tokens in %lld steps, %.2f s: %.1f tokens/s\n", n->made_tokens, n->steps,
+           n->seconds, n->seconds > 0 ? (double)n->made_tokens / n->seconds : 0.0);
+    printf("in calls of kvfolio    %.3f %% of the time, %.1f us a step\n",
+           n->seconds > 0 ? 100.0 * u->seconds / n->seconds : 0.0,
+           n->steps > 0 ? 1e6 * u->seconds / (double)n->steps : 0.0);
+}

@@ -1,0 +1,161 @@
+/* The command line of kvf-chat. */
+#include "options.h"
+
+#include "kvfolio_kernels.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char options_usage[] =
+    "usage: kvf-chat [options] [PROMPT ...]\n"
+    "\n"
+    "Answers all prompts at the same time. Without prompts it reads your messages from the standard input,\n"
+    "one a line, as one conversation.\n"
+    "\n"
+    "  --model PATH      a .gguf file, a llama2.c .bin file with tok512.bin beside it, or \"random\"\n"
+    "                    (default: .cache/SmolLM2-135M-Instruct.Q4_1.gguf, see scripts/fetch_model.sh)\n"
+    "  --prompts FILE    prompts from a file: one a line, or one a paragraph if the file has blank lines\n"
+    "  --system TEXT     the system message that every chat begins with\n"
+    "  --raw             prompts are plain text to go on with; no chat template\n"
+    "  --max-new N       tokens to make for each prompt (default 128)\n"
+    "  --samples N       answers to each prompt, from one computed prompt (default 1)\n"
+    "  --temperature X   0 takes the likeliest token (default 0)\n"
+    "  --top-p X         draws from the likeliest tokens that together reach X (default 1)\n"
+    "  --seed N          of the draws (default 1)\n"
+    "  --page P          tokens a page, a power of two, 1 to 256 (default 16)\n"
+    "  --pages N         pages of the cache (default 512)\n"
+    "  --kv TYPE         f32, f16 or bf16: numbers in the pages (default f32)\n"
+    "  --batch N         chats at a time (default 16)\n"
+    "  --chunk C         prompt tokens a step (default 64)\n"
+    "  --draft K         drafts up to K tokens a step from the text so far (default 0)\n"
+    "  --threads T       (default: one per processor)\n"
+    "  --contiguous      an array per chat in place of pages; nothing is shared\n"
+    "  --quiet           no table at the end\n"
+    "  --help\n";
+
+enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, BATCH, CHUNK,
+       DRAFT, THREADS, CONTIGUOUS, QUIET, HELP };
+
+static const struct option names[] = {
+    { "model", 1, NULL, MODEL },     { "prompts", 1, NULL, FILE_OF },     { "system", 1, NULL, SYSTEM },
+    { "raw", 0, NULL, RAW },         { "max-new", 1, NULL, MAX_NEW },     { "samples", 1, NULL, SAMPLES },
+    { "temperature", 1, NULL, TEMPERATURE }, { "top-p", 1, NULL, TOP_P }, { "seed", 1, NULL, SEED },
+    { "page", 1, NULL, PAGE },       { "pages", 1, NULL, PAGES },         { "kv", 1, NULL, KV },
+    { "batch", 1, NULL, BATCH },     { "chunk", 1, NULL, CHUNK },         { "draft", 1, NULL, DRAFT },
+    { "threads", 1, NULL, THREADS }, { "contiguous", 0, NULL, CONTIGUOUS }, { "quiet", 0, NULL, QUIET },
+    { "help", 0, NULL, HELP },       { NULL, 0, NULL, 0 },
+};
+
+/* Reads a whole number from `low` to `high`. */
+static int whole(const char *name, int low, int high, int *value, struct error *error)
+{
+    char *end;
+    long number;
+
+    errno = 0;
+    number = strtol(optarg, &end, 10);
+    if (end == optarg || *end || errno || number < low || number > high)
+        return fail(error, "--%s takes a whole number from %d to %d, not \"%s\"", name, low, high, optarg);
+    *value = (int)number;
+    return 0;
+}
+
+static int real(const char *name, double low, double high, float *value, struct error *error)
+{
+    char *end;
+    const double number = strtod(optarg, &end);
+
+    if (end == optarg || *end || !isfinite(number) || number < low || number > high)
+        return fail(error, "--%s takes a number from %g to %g, not \"%s\"", name, low, high, optarg);
+    *value = (float)number;
+    return 0;
+}
+
+static int seed(uint64_t *value, struct error *error)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(optarg, &end, 10);
+    return end == optarg || *end || errno || *optarg == '-'
+               ? fail(error, "--seed takes a whole number, not \"%s\"", optarg) : 0;
+}
+
+static int page(int *value, struct error *error)
+{
+    if (whole("page", 1, 256, value, error) != 0)
+        return -1;
+    return *value & (*value - 1) ? fail(error, "--page takes a power of two from 1 to 256, not %d", *value) : 0;
+}
+
+static int dtype(uint32_t *value, struct error *error)
+{
+    if (strcmp(optarg, "f32") == 0)
+        *value = KVF_KERNEL_DTYPE_F32;
+    else if (strcmp(optarg, "f16") == 0)
+        *value = KVF_KERNEL_DTYPE_F16;
+    else if (strcmp(optarg, "bf16") == 0)
+        *value = KVF_KERNEL_DTYPE_BF16;
+    else
+        return fail(error, "--kv takes f32, f16 or bf16, not \"%s\"", optarg);
+    return 0;
+}
+
+static int read_option(struct options *o, int option, struct error *error)
+{
+    switch (option) {
+    case MODEL:       o->model = optarg; return 0;
+    case FILE_OF:     o->file = optarg; return 0;
+    case SYSTEM:      o->system = optarg; return 0;
+    case RAW:         o->raw = 1; return 0;
+    case CONTIGUOUS:  o->contiguous = 1; return 0;
+    case QUIET:       o->quiet = 1; return 0;
+    case MAX_NEW:     return whole("max-new", 1, 1 << 20, &o->max_new, error);
+    case SAMPLES:     return whole("samples", 1, 256, &o->samples, error);
+    case TEMPERATURE: return real("temperature", 0, 100, &o->sampling.temperature, error);
+    case TOP_P:       return real("top-p", 0, 1, &o->sampling.top_p, error);
+    case SEED:        return seed(&o->sampling.seed, error);
+    case PAGE:        return page(&o->page_tokens, error);
+    case PAGES:       return whole("pages", 1, 1 << 24, &o->pages, error);
+    case KV:          return dtype(&o->dtype, error);
+    case BATCH:       return whole("batch", 1, 1024, &o->batch, error);
+    case CHUNK:       return whole("chunk", 1, 4096, &o->chunk, error);
+    case DRAFT:       return whole("draft", 0, 32, &o->draft, error);
+    case THREADS:     return whole("threads", 1, 256, &o->threads, error);
+    case HELP:        return 1;
+    default:          return -1;
+    }
+}
+
+int options_read(struct options *o, int argc, char **argv, struct error *error)
+{
+    int option, status;
+
+    *o = (struct options){
+        .model = getenv("KVF_MODEL"), .dtype = KVF_KERNEL_DTYPE_F32, .page_tokens = 16, .pages = 512, .chunk = 64,
+        .batch = 16, .samples = 1, .max_new = 128,
+        .system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
+        .sampling = { .temperature = 0.0f, .top_p = 1.0f, .seed = 1 },
+    };
+    if (!o->model || !*o->model)
+        o->model = ".cache/SmolLM2-135M-Instruct.Q4_1.gguf";
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":", names, NULL)) != -1) {
+        if (option == ':')
+            return fail(error, "%s needs a value", argv[optind - 1]);
+        if (option == '?')
+            return fail(error, "there is no option %s", argv[optind - 1]);
+        status = read_option(o, option, error);
+        if (status != 0)
+            return status;
+    }
+    o->prompts = argv + optind;
+    o->n_prompts = argc - optind;
+    if (o->file && o->n_prompts > 0)
+        return fail(error, "prompts come from --prompts or from the command line, not from both");
+    if (o->contiguous && o->dtype != KVF_KERNEL_DTYPE_F32)
+        return fail(error, "--contiguous keeps f32 only");
+    return 0;
+}

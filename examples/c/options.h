@@ -1,0 +1,28 @@
+/* The command line of kvf-chat. */
+#ifndef ENGINE_OPTIONS_H
+#define ENGINE_OPTIONS_H
+
+#include "error.h"
+#include "sampler.h"
+
+struct options {
+    const char *model;     /* a path, or "random" */
+    const char *file;      /* of prompts, NULL if none */
+    const char *system;    /* system text of the chat template */
+    char **prompts;        /* [n_prompts] what is left of argv */
+    int n_prompts;
+    int raw;               /* 1 = the prompts are the text, without a template */
+    int contiguous;        /* 1 = no pages */
+    uint32_t dtype;        /* KVF_KERNEL_DTYPE_* */
+    int page_tokens, pages;
+    int chunk, threads, batch, samples, draft, max_new;
+    int quiet;             /* 1 = no table at the end */
+    struct sampling sampling;
+};
+
+extern const char options_usage[];
+
+/* Reads argv. Returns 0; 1 if help was asked for; -1 and a reason. */
+int options_read(struct options *options, int argc, char **argv, struct error *error);
+
+#endif
