@@ -187,7 +187,7 @@ impl Cache<'_> {
         }
         if kinds.contains(&Kind::Sequence) && self.plan.is_finished() {
             for nth in 0..self.plan.copy_count {
-                add(self.plan.copies.get(nth).source);
+                add(self.plan.copy(nth).source);
             }
         }
         for page in 1..=self.pages.last() {

@@ -63,7 +63,8 @@ pub struct GroupConfig {
     pub page_tokens: u16,
     /// Index of the pool that its pages come from.
     pub pool: u16,
-    /// Index + 1 of the pool that sealed pages come from; 0 = its rows never span two pools.
+    /// Index + 1 of the pool that sealed pages come from, another one than `pool`; 0 = its rows never span two pools. For full
+    /// groups only.
     pub sealed_pool: u16,
     /// What becomes of pages that leave the window.
     pub window_keep: WindowKeep,
@@ -201,7 +202,7 @@ pub enum ConfigError {
     Groups = 2,
     /// Page size of a group: not a power of two in `1..=256`.
     PageTokens = 3,
-    /// A group names a pool that does not exist.
+    /// A group names a pool that does not exist, or a sealed pool that it cannot have.
     GroupPool = 4,
     /// A window of no tokens.
     Window = 5,

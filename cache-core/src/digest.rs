@@ -140,7 +140,7 @@ impl Cache<'_> {
                 ]);
                 walk.put_wide(&[s.deadline, s.user]);
                 for group in 0..self.limits.groups {
-                    walk.put(&[self.tables.first(holder, group)]);
+                    walk.put(&[self.tables.first(holder, group), self.tables.sealed(holder, group)]);
                     for (base, entries) in self.tables.chunks_of(holder, group) {
                         walk.put(&[base]);
                         walk.put(entries);
@@ -184,8 +184,8 @@ impl Cache<'_> {
             walk.put(self.plan.staged_tokens(&entry));
         }
         for nth in 0..self.plan.copy_count {
-            let copy = self.plan.copies.get(nth);
-            walk.put(&[copy.entry, copy.group, copy.source, copy.target, copy.tokens, copy.was_tip]);
+            let copy = self.plan.copy(nth);
+            walk.put(&[copy.entry, copy.group, copy.source, copy.target, copy.tokens, copy.at, copy.kind]);
         }
         for pool in 0..self.limits.pools {
             walk.put(&[self.pages.pools.get(pool).promised]);

@@ -12,10 +12,13 @@ pub(crate) struct Limits {
     pub(crate) pools: u32,
     /// Pages of all pools and nodes, so that records are `1..=pages`.
     pub(crate) pages: u32,
-    /// Pages of the pool that carries the index; their ids come first.
+    /// Pages of the pools whose pages hold tokens: the anchor's. They come first in the numbering.
     pub(crate) indexed: u32,
     pub(crate) anchor: u32,
+    /// The pool whose pages are nodes; it comes first in the numbering.
     pub(crate) anchor_pool: u32,
+    /// The pool of the anchor's unsealed pages, which comes second; equal to `anchor_pool` where nothing is sealed.
+    pub(crate) open_pool: u32,
     pub(crate) anchor_tokens: u32,
     /// No group is full: the anchor is a group of its own, behind the caller's.
     pub(crate) hidden: bool,
@@ -82,7 +85,11 @@ impl Limits {
             if group.page_tokens == 0 || group.page_tokens > 256 || !group.page_tokens.is_power_of_two() {
                 return Err(ConfigError::PageTokens);
             }
-            if group.pool as usize >= pools.len() || group.sealed_pool as usize > pools.len() {
+            if group.pool as usize >= pools.len()
+                || group.sealed_pool as usize > pools.len()
+                || group.sealed_pool == group.pool + 1
+                || (group.sealed_pool != 0 && !matches!(group.kind, GroupKind::Full))
+            {
                 return Err(ConfigError::GroupPool);
             }
             match group.kind {
@@ -106,11 +113,17 @@ impl Limits {
         } else if anchor == groups.len() {
             anchor = 0; // nothing is published, so any group may hold the tokens
         }
-        let (anchor_pool, anchor_tokens, indexed) = if hidden {
-            (pools.len(), largest as u32, config.index_nodes)
-        } else if anchor < groups.len() && (groups[anchor].pool as usize) < pools.len() {
-            let pool = groups[anchor].pool as usize;
-            (pool, groups[anchor].page_tokens as u32, pools[pool].pages)
+        let (anchor_pool, open_pool, anchor_tokens, indexed) = if hidden {
+            (pools.len(), pools.len(), largest as u32, config.index_nodes)
+        } else if anchor < groups.len() {
+            let group = &groups[anchor];
+            let open = group.pool as usize;
+            let node = if group.sealed_pool == 0 { open } else { group.sealed_pool as usize - 1 };
+            if open >= pools.len() || node >= pools.len() {
+                return Err(ConfigError::GroupPool);
+            }
+            let both = pools[node].pages + if open == node { 0 } else { pools[open].pages };
+            (node, open, group.page_tokens as u32, both)
         } else {
             return Err(ConfigError::Groups);
         };
@@ -181,6 +194,7 @@ impl Limits {
             indexed,
             anchor: anchor as u32,
             anchor_pool: anchor_pool as u32,
+            open_pool: open_pool as u32,
             anchor_tokens,
             hidden,
             places,

@@ -71,7 +71,7 @@ impl Cache<'_> {
         let end = Resume { node, depth };
         let at = self.index.resume(&self.pages, &self.groups, self.limits.anchor, end);
         let whole = Found { at, tokens: at.depth << self.index.shift };
-        if !self.limits.partial_tail {
+        if !self.limits.partial_tail || self.groups.iter().any(|group| group.sealed_pool != 0) {
             return Ok(whole);
         }
         let partial = self.partial(prompt, end, limit);
@@ -203,6 +203,9 @@ impl Cache<'_> {
                 self.pages.hold(page, Holder::Live);
             }
             self.tables.set_first(holder, index, group.first(found.tokens));
+        }
+        for (index, group) in (0..).zip(self.groups.iter()).filter(|(_, group)| group.sealed_pool != 0) {
+            self.tables.set_sealed(holder, index, group.pages(found.tokens));
         }
         self.holders.with(holder, |state| {
             state.len = found.tokens;

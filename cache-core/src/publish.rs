@@ -83,7 +83,7 @@ impl Cache<'_> {
         }
         let entry = sequence.depth;
         let page = self.tables.get(holder, self.limits.anchor, entry);
-        if page == NULL {
+        if page == NULL || !self.is_publishable(holder, self.limits.anchor, entry) {
             return false;
         }
         let start = entry << self.index.shift;
@@ -103,6 +103,9 @@ impl Cache<'_> {
             self.holders.with(holder, |sequence| (sequence.tip, sequence.depth) = (page, entry.saturating_add(1)));
         } else {
             let duplicate = existing != page;
+            if duplicate && !self.may_hold(existing) {
+                return false;
+            }
             if duplicate {
                 self.pages.hold(existing, Holder::Live);
                 bump(&mut self.counters.duplicate_pages, 1);
@@ -119,6 +122,18 @@ impl Cache<'_> {
         true
     }
 
+    /// Whether a published page may be pinned without taking what the plan being built was promised.
+    fn may_hold(&self, page: u32) -> bool {
+        !self.plan.is_building()
+            || !self.pages.is_cached(page)
+            || self.pages.pools.get(self.pages.pool_of(page)).available() > 0
+    }
+
+    /// Whether a full page of a group may be published: where pages are sealed, only sealed ones.
+    fn is_publishable(&self, holder: u32, index: u32, entry: u32) -> bool {
+        self.groups.get(index).sealed_pool == 0 || entry < self.tables.sealed(holder, index)
+    }
+
     /// Hangs the sequence's pages of other groups that end with a node on it, where the place is empty.
     fn hang_pages(&mut self, holder: u32, entry: u32) {
         let node = self.holders.get(holder).tip;
@@ -133,7 +148,11 @@ impl Cache<'_> {
                 let entry = last.saturating_sub(group.per_node).saturating_add(sub);
                 let place = group.place.saturating_add(sub);
                 let page = self.tables.get(holder, index, entry);
-                if page == NULL || self.pages.is_indexed(page) || self.index.hung(node, place) != NULL {
+                if page == NULL
+                    || !self.is_publishable(holder, index, entry)
+                    || self.pages.is_indexed(page)
+                    || self.index.hung(node, place) != NULL
+                {
                     continue;
                 }
                 let Ok(mark) = u16::try_from(place.saturating_add(1)) else { continue };

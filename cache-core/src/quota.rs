@@ -98,7 +98,7 @@ impl Cache<'_> {
     }
 
     /// Whether the namespace may be charged what `Pool::asked` says, evicting its own pages first.
-    pub(crate) fn may_charge(&self, sequence: &Sequence, count: u32) -> Result<(), Error> {
+    pub(crate) fn may_charge(&self, holder: u32, sequence: &Sequence, count: u32) -> Result<(), Error> {
         let set = self.quota_set(sequence);
         if set == 0 {
             return Ok(());
@@ -113,10 +113,10 @@ impl Cache<'_> {
                 continue;
             }
             let alone = |cache: &Self, n: u32| {
-                let groups = (0..cache.visible_groups()).map(|index| cache.groups.get(index));
-                let need =
-                    groups.filter(|group| group.pool == pool).map(|group| u64::from(group.resident(sequence.len, n)));
-                need.sum::<u64>() <= u64::from(quota.limit)
+                let need = (0..cache.visible_groups()).fold(0_u64, |sum, index| {
+                    sum.saturating_add(u64::from(cache.resident_in(pool, holder, index, sequence.len, n)))
+                });
+                need <= u64::from(quota.limit)
             };
             let never = !alone(self, count);
             return Err(Shortage {

@@ -54,6 +54,9 @@ impl Cache<'_> {
             self.release_row(holder, group, 0, who);
         }
         self.release_path(holder, 0, 0, who);
+        for group in 0..self.limits.groups {
+            self.tables.reset(holder, group);
+        }
         self.index.parts.free(state.parts);
         self.holders.dequeue(holder);
         self.spaces.remove_user(state.namespace);
@@ -110,7 +113,7 @@ impl Cache<'_> {
     ///
     /// # Errors
     /// `Argument` beyond the length, `Busy` in an open plan, `WindowLost` when a window group no longer holds what this
-    /// length needs, `Stale`. Nothing changes then.
+    /// length needs, `Unsupported` inside a sealed page, `Stale`. Nothing changes then.
     pub fn truncate(&mut self, id: SequenceId, len: u32) -> Result<(), Error> {
         let holder = self.sequence(id)?;
         let sequence = self.holders.get(holder);
@@ -138,6 +141,13 @@ impl Cache<'_> {
                 return Err(Error::WindowLost);
             }
         }
+        for (index, group) in (0..).zip(self.groups.iter()) {
+            // The next token would be written into a sealed page.
+            let is_cut = len & group.page_tokens().wrapping_sub(1) != 0;
+            if is_cut && len >> group.shift < self.tables.sealed(holder, index) {
+                return Err(Error::Unsupported);
+            }
+        }
         Ok(())
     }
 
@@ -152,6 +162,10 @@ impl Cache<'_> {
         // A duplicate that is cut in two is an ordinary private page from now on.
         let halved = depth < end.min(self.holders.get(holder).depth);
         self.release_path(holder, end, depth, Holder::Live);
+        for index in 0..self.limits.groups {
+            let sealed = self.tables.sealed(holder, index).min(self.groups.get(index).pages(len));
+            self.tables.set_sealed(holder, index, sealed);
+        }
         let parts = self.holders.get(holder).parts;
         let parts = if parts == 0 { 0 } else { self.index.parts.truncate(parts, len) };
         self.holders.with(holder, |sequence| {

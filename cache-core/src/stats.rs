@@ -238,7 +238,7 @@ impl Cache<'_> {
                 refs = refs.saturating_add(u32::from(self.holds(holder, page)));
             }
         }
-        let sources = (0..self.plan.copy_count).filter(|&nth| self.plan.copies.get(nth).source == page);
+        let sources = (0..self.plan.copy_count).filter(|&nth| self.plan.copy(nth).source == page);
         let kept = if self.plan.is_finished() { sources.count() } else { 0 };
         refs.saturating_add(u32::try_from(kept).unwrap_or(0))
     }

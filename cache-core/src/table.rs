@@ -18,10 +18,12 @@ pub struct Row {
     head: u32,
     tail: u32,
     /// First entry behind the sinks that is still resident.
-    pub(crate) first: u32,
+    first: u32,
+    /// Entries below this are pages of the group's sealed pool.
+    sealed: u32,
 }
 
-crate::records::zero!(Row { head, tail, first });
+crate::records::zero!(Row { head, tail, first, sealed });
 
 /// Place of a chunk in its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -251,8 +253,9 @@ impl<'m> Tables<'m> {
             self.entries.copy(u64::from(chunk << SHIFT), u64::from(copy << SHIFT), count);
             chunk = link.next;
         }
-        let first = self.first(from, group);
+        let (first, sealed) = (self.first(from, group), self.sealed(from, group));
         self.set_first(to, group, first);
+        self.set_sealed(to, group, sealed.min(end));
         true
     }
 
@@ -330,9 +333,25 @@ impl<'m> Tables<'m> {
         }
     }
 
+    /// Forgets an emptied row.
+    pub(crate) fn reset(&mut self, holder: u32, group: u32) {
+        let index = self.row(holder, group);
+        self.rows.set(index, Row::default());
+    }
+
     /// First resident entry behind the sinks.
     pub(crate) fn first(&self, holder: u32, group: u32) -> u32 {
         self.rows.get(self.row(holder, group)).first
+    }
+
+    /// How many entries are pages of the sealed pool.
+    pub(crate) fn sealed(&self, holder: u32, group: u32) -> u32 {
+        self.rows.get(self.row(holder, group)).sealed
+    }
+
+    pub(crate) fn set_sealed(&mut self, holder: u32, group: u32, sealed: u32) {
+        let index = self.row(holder, group);
+        self.rows.with(index, |row| row.sealed = sealed);
     }
 
     pub(crate) fn set_first(&mut self, holder: u32, group: u32, first: u32) {

@@ -122,6 +122,11 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
                     let n = tokens.len() as u32;
                     cache.plan_add(id, n, known.then_some(&tokens[..])).map(|()| in_plan.push((id, n)))
                 }
+                1 if !in_plan.is_empty() && rng.below(3) == 0 => {
+                    name = "seal";
+                    let (id, _) = in_plan[pick(&mut rng, in_plan.len())];
+                    cache.plan_seal(id, GroupId::new(0), 1 + rng.below(4))
+                }
                 1 if rng.below(5) == 0 => {
                     name = "cancel";
                     in_plan.clear();
@@ -154,7 +159,7 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
             assert_eq!(before, cache.digest(), "operation {operation} {name}: {error} changed the cache");
         }
         if let Err(violation) = cache.check(2, &mut scratch).unwrap() {
-            panic!("seed {seed} operation {operation} {name}: {violation} (result {result:?})");
+            panic!("seed {seed} operation {operation} {name} kind {kind} state {state}: {violation} (result {result:?}) {:?} {config:?}", cache.pool_stats(PoolId::new(0)));
         }
     }
 }
@@ -164,7 +169,7 @@ fn holds_its_rules() {
     for page_tokens in [1, 4, 16] {
         for pages in [8, 40, 300] {
             for groups in 1..4 {
-                for variant in 0..4_u32 {
+                for variant in 0..5_u32 {
                     let all = [
                         GroupConfig { page_tokens, ..GroupConfig::FULL },
                         GroupConfig {
@@ -180,8 +185,11 @@ fn holds_its_rules() {
                             ..GroupConfig::FULL
                         },
                     ];
-                    let policy = [Policy::Lru, Policy::Fifo, Policy::Lfu, Policy::Lru][variant as usize];
-                    let pools = [PoolConfig { pages, policy }, PoolConfig { pages: pages * 2, policy }];
+                    let policy = [Policy::Lru, Policy::Fifo, Policy::Lfu, Policy::Lru, Policy::Lru][variant as usize];
+                    let sealed = PoolConfig { pages: pages / 2, policy };
+                    let pools = [PoolConfig { pages, policy }, PoolConfig { pages: pages * 2, policy }, sealed];
+                    let mut all = all;
+                    all[0].sealed_pool = if variant == 4 { 3 } else { 0 };
                     let config = Config {
                         pools: &pools,
                         groups: &all[..groups],

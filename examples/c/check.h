@@ -12,6 +12,7 @@ enum { CHECK_ROWS = 64 }; /* rows an engine takes at a time here */
 struct check {
     const char *model_name; /* "stories", "smollm" or "random" */
     const char *data;       /* the data folder */
+    const char *fewshot;    /* output of scripts/fewshot_to_txt.py, for check_fewshot */
     struct loaded loaded;
     struct reference reference;
 };
@@ -43,7 +44,12 @@ int check_greedy(struct check *check);
 int check_windows(struct check *check, int perplexity, int top);
 int check_tokenizer(struct check *check);
 int check_identity(struct check *check);
-int check_sampler(void);
+int check_sampler(struct check *check);
+int check_paged(struct check *check);
+int check_greedy_paged(struct check *check);
+int check_serve(struct check *check);
+int check_fewshot(struct check *check);
+int check_share(struct check *check);
 
 /* Prints tokens per second of prefill and decode. */
 void bench(struct check *check);

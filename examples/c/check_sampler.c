@@ -17,7 +17,7 @@ static int report(const char *what, int good)
     return !good;
 }
 
-int check_sampler(void)
+int check_sampler(struct check *check)
 {
     const struct sampling all = { .temperature = 1.0f, .seed = 1 };
     const struct sampling warm = { .temperature = 2.0f, .seed = 1 };

@@ -53,6 +53,22 @@ pub mod seq;
 pub mod table;
 pub mod version;
 
+// As in C, where all names are in one place.
+pub use cache::*;
+pub use config::*;
+pub use events::*;
+pub use introspect::*;
+pub use io::*;
+pub use namespace::*;
+pub use plan::*;
+pub use prefix::*;
+pub use retain::*;
+pub use seq::*;
+pub use status::*;
+pub use table::*;
+pub use types::*;
+pub use version::*;
+
 /// Nothing reaches this: it is here because a library without `std` must have one. It stops the program at once.
 #[cfg(kvf_capi)]
 #[panic_handler]

@@ -240,8 +240,8 @@ impl kvf_cache {
     ) -> Result<(), Status> {
         let room = self.accepts.get_mut(..accepts.len()).ok_or(Status(KVF_ERR_ARGUMENT))?;
         // The room is for any lifetime; what is put there now lives as long as this call.
-        // SAFETY: only the lifetime of elements that count as not initialised differs.
         #[allow(clippy::unnecessary_cast)] // it changes the lifetime
+        // SAFETY: only the lifetime of elements that count as not initialised differs.
         let room = unsafe { &mut *(&raw mut *room as *mut [MaybeUninit<Accept<'a>>]) };
         for (slot, accept) in room.iter_mut().zip(accepts) {
             slot.write(accept?);

@@ -15,6 +15,9 @@ use kvfolio_tests::{drivers, guided, shrink, text};
 /// Ops after which a run starts afresh: bounds the length of what a failure has to be shrunk from.
 const STRETCH: usize = 4_000;
 
+/// Runs that shrinking a failure may take.
+const MOST_RUNS: u32 = 1_500;
+
 fn main() -> ExitCode {
     let (mut ops, mut seed, mut only, mut without) = (20_000usize, 1u64, String::new(), None);
     let mut args = std::env::args().skip(1);
@@ -112,7 +115,11 @@ fn shortened(spec: &Spec, program: &[Op], message: &str) -> String {
     let run = |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).err();
     let first = run(spec, program).map_or(message.into(), |failure| failure.message);
     let kind = shrink::kind(&first);
-    let fails = |spec: &Spec, ops: &[Op]| run(spec, ops).is_some_and(|failure| shrink::kind(&failure.message) == kind);
+    let runs = core::cell::Cell::new(0);
+    let fails = |spec: &Spec, ops: &[Op]| {
+        runs.set(runs.get() + 1);
+        runs.get() < MOST_RUNS && run(spec, ops).is_some_and(|failure| shrink::kind(&failure.message) == kind)
+    };
     let (spec, ops) = shrink::program(spec, program, &fails);
     let message = run(&spec, &ops).map_or(first, |failure| failure.message);
     let _ = std::panic::take_hook();

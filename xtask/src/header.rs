@@ -135,7 +135,7 @@ fn documented(lines: &[String]) -> Vec<(Vec<String>, String)> {
     for line in lines {
         match comment_text(line) {
             Some(text) => doc.extend(text),
-            None => items.push((std::mem::take(&mut doc), line.trim().replace("struct kvf_", "kvf_"))),
+            None => items.push((core::mem::take(&mut doc), line.trim().replace("struct kvf_", "kvf_"))),
         }
     }
     items

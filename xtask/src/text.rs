@@ -42,7 +42,7 @@ pub(crate) fn wrap(text: &[String], width: usize) -> Vec<String> {
 
 fn flush(lines: &mut Vec<String>, line: &mut String) {
     if !line.is_empty() {
-        lines.push(std::mem::take(line));
+        lines.push(core::mem::take(line));
     }
 }
 

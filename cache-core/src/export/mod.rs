@@ -45,7 +45,10 @@ impl Cache<'_> {
 
     /// Writes entries `from..end` of a row to a slice of that length.
     pub(crate) fn write_row(&self, holder: u32, index: u32, from: u32, end: u32, out: &mut [i32]) {
-        let base = self.pages.pools.get(self.groups.get(index).pool).base;
+        let group = self.groups.get(index);
+        let base = self.pages.pools.get(group.pool).base;
+        let sealed = self.tables.sealed(holder, index);
+        let sealed_base = self.pages.pools.get(group.sealed_pool.saturating_sub(1)).base;
         out.fill(0);
         for (first, entries) in self.tables.chunks_of(holder, index) {
             if first >= end {
@@ -56,8 +59,9 @@ impl Cache<'_> {
             let count = end.saturating_sub(first.max(from));
             let entries = entries.get(skip as usize..).unwrap_or(&[]);
             let out = out.get_mut(to as usize..).unwrap_or(&mut []);
-            for (slot, &page) in out.iter_mut().zip(entries).take(count as usize) {
-                *slot = self.kernel_id(base, page);
+            let numbered = (first.max(from)..).zip(entries).take(count as usize);
+            for (slot, (entry, &page)) in out.iter_mut().zip(numbered) {
+                *slot = self.kernel_id(if entry < sealed { sealed_base } else { base }, page);
             }
         }
     }

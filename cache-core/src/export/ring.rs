@@ -31,12 +31,15 @@ impl Cache<'_> {
     /// Writes one sequence's window as sink columns followed by a ring of `ring` columns; columns without a page are 0.
     ///
     /// # Errors
-    /// `Argument` for a group without a window or a ring shorter than the resident pages; `ShortBuffer`; `Stale`.
+    /// `Argument` for a group without a window or whose rows span two pools, or a ring shorter than the resident pages; `ShortBuffer`; `Stale`.
     pub fn export_ring(&self, id: SequenceId, group: GroupId, ring: u32, out: &mut [i32]) -> Result<RingReport, Error> {
         let (index, group) = self.group(group)?;
         let holder = self.sequence(id)?;
         let sequence = self.holders.get(holder);
         let end = group.pages(self.written(&sequence));
+        if group.sealed_pool != 0 {
+            return Err(Error::Argument);
+        }
         let all_sinks = group.sink_pages(u32::MAX);
         let first = self.tables.first(holder, index).max(all_sinks).min(end.max(all_sinks));
         if group.is_full() || ring == 0 || end.saturating_sub(first) > ring {

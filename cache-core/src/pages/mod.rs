@@ -148,7 +148,11 @@ pub(crate) struct PageArrays<'m> {
 
 impl<'m> Pages<'m> {
     /// All pages free. `sizes` gives pages and policy of each pool in configuration order.
-    pub(crate) fn new(limits: &Limits, arrays: PageArrays<'m>, sizes: impl Iterator<Item = (u32, Policy)>) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        arrays: PageArrays<'m>,
+        sizes: impl Iterator<Item = (u32, Policy)> + Clone,
+    ) -> Self {
         let mut pages = Self {
             records: Slots::new(arrays.records),
             pools: Slots::new(arrays.pools),
@@ -164,12 +168,18 @@ impl<'m> Pages<'m> {
             sets: limits.quotas.saturating_add(1),
             classes: limits.classes.saturating_add(1),
         };
+        // The pools whose pages hold tokens come first: nodes, then what is not sealed yet.
         let (mut base, mut word) = (limits.indexed, 0);
+        let nodes = sizes.clone().nth(limits.anchor_pool as usize).map_or(0, |(count, _)| count);
         for (index, (count, policy)) in (0..limits.pools).zip(sizes) {
-            let at = if index == limits.anchor_pool { 0 } else { base };
-            if index != limits.anchor_pool {
+            let at = if index == limits.anchor_pool {
+                0
+            } else if index == limits.open_pool {
+                nodes
+            } else {
                 base = base.saturating_add(count);
-            }
+                base.saturating_sub(count)
+            };
             let set = FreeSet::lay_out(word, count);
             word = word.saturating_add(crate::limits::free_words_of(count));
             for id in 1..=count {

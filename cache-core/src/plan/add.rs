@@ -117,9 +117,9 @@ impl Cache<'_> {
             extras = self.ask(holder, sequence, count, flags);
         }
         if self.first_short_pool().is_some() {
-            return Err(self.page_shortage(sequence, count).into());
+            return Err(self.page_shortage(holder, sequence, count).into());
         }
-        self.may_charge(sequence, count)?;
+        self.may_charge(holder, sequence, count)?;
         let all = self.tables.chunks();
         if let Err(Error::Shortage(short)) = self.may_take_chunks(extras.chunks) {
             let never = self.chunks_alone(sequence, count) > all;
@@ -206,7 +206,7 @@ impl Cache<'_> {
     }
 
     /// The answer for want of pages: the lowest group whose pool is short, and whether waiting helps.
-    fn page_shortage(&self, sequence: &Sequence, count: u32) -> Shortage {
+    fn page_shortage(&self, holder: u32, sequence: &Sequence, count: u32) -> Shortage {
         let is_short = |index: u32| {
             let pool = self.pages.pools.get(self.groups.get(index).pool);
             pool.asked > pool.available()
@@ -217,7 +217,7 @@ impl Cache<'_> {
             let pool = self.pages.pools.get(self.groups.get(index).pool);
             pool.available().saturating_add(pool.pending) >= pool.asked
         });
-        let fits = |cache: &Self, n: u32| cache.fits_alone(sequence.len, n);
+        let fits = |cache: &Self, n: u32| cache.fits_alone(holder, sequence.len, n);
         let (outcome, most) = if !fits(self, count) {
             (Outcome::Never, self.most(sequence, fits))
         } else if waiting_helps {
@@ -237,15 +237,22 @@ impl Cache<'_> {
         }
     }
 
-    /// Whether an empty cache could hold a sequence of `len` tokens while it gains `count`.
-    pub(crate) fn fits_alone(&self, len: u32, count: u32) -> bool {
+    /// Whether an empty cache could hold a sequence of `len` tokens while it gains `count`; sealed pages stay sealed.
+    fn fits_alone(&self, holder: u32, len: u32, count: u32) -> bool {
         (0..self.limits.pools).all(|pool| {
-            let need = (0..self.visible_groups())
-                .map(|index| self.groups.get(index))
-                .filter(|group| group.pool == pool)
-                .fold(0_u64, |sum, group| sum.saturating_add(u64::from(group.resident(len, count))));
+            let need = (0..self.visible_groups()).fold(0_u64, |sum, index| {
+                sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
+            });
             need <= u64::from(self.pages.pools.get(pool).pages)
         })
+    }
+
+    /// Pages of a pool that one group of a sequence needs while the sequence gains `count` tokens.
+    pub(crate) fn resident_in(&self, pool: u32, holder: u32, index: u32, len: u32, count: u32) -> u32 {
+        let group = self.groups.get(index);
+        let sealed = self.tables.sealed(holder, index).saturating_sub(self.tables.first(holder, index));
+        let open = if group.pool == pool { group.resident(len, count).saturating_sub(sealed) } else { 0 };
+        open.saturating_add(if group.sealed_pool == pool.saturating_add(1) { sealed } else { 0 })
     }
 
     fn chunks_alone(&self, sequence: &Sequence, count: u32) -> u32 {

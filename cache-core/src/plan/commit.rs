@@ -1,6 +1,7 @@
 //! Ending a plan: commit keeps what was accepted, abort takes everything back but the evictions.
 
 use super::{HAS_IDS, IN_PAGE, NO_NODE, PlanEntry};
+use super::{OF_SEAL, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::mem::bump;
@@ -53,7 +54,7 @@ impl Cache<'_> {
             publishes |= self.accept(nth, accept);
         }
         for nth in 0..self.plan.copy_count {
-            let copy = self.plan.copies.get(nth);
+            let copy = self.plan.copy(nth);
             self.pages.set_replaced_if_private(copy.source);
             self.pages.unhold(copy.source, Holder::Live);
         }
@@ -195,16 +196,18 @@ impl Cache<'_> {
     }
 
     fn undo_copy(&mut self, nth: u32) {
-        let copy = self.plan.copies.get(nth);
+        let copy = self.plan.copy(nth);
         let holder = self.plan.entries.get(copy.entry).holder;
-        let group = self.groups.get(copy.group);
-        let last = group.pages(self.holders.get(holder).len).wrapping_sub(1);
-        self.tables.set(holder, copy.group, last, copy.source);
+        self.tables.set(holder, copy.group, copy.at, copy.source);
+        if copy.kind == OF_SEAL {
+            let sealed = self.tables.sealed(holder, copy.group).min(copy.at);
+            self.tables.set_sealed(holder, copy.group, sealed);
+        }
         self.pages.set_replaced_if_private(copy.source);
-        if copy.was_tip != 0 {
+        if copy.kind == OF_TIP {
             let parent = self.holders.get(holder).tip;
             self.holders
-                .with(holder, |sequence| (sequence.tip, sequence.depth) = (copy.source, last.saturating_add(1)));
+                .with(holder, |sequence| (sequence.tip, sequence.depth) = (copy.source, copy.at.saturating_add(1)));
             self.pages.unhold(parent, Holder::Live);
         }
         self.disown(copy.target);

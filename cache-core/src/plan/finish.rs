@@ -1,6 +1,7 @@
 //! Finishing a plan: evict what is missing, then assign, lowest free pages first.
 
 use super::{IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, PlanCopy, PlanEntry, State};
+use super::{OF_SEAL, OF_SHARED, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::group::Group;
@@ -35,6 +36,8 @@ pub struct PageCopy {
     pub target: PageId,
     /// for its first so many tokens.
     pub tokens: u32,
+    /// The target is a page of the group's sealed pool: the copy changes the page's form.
+    pub seals: bool,
 }
 
 impl Cache<'_> {
@@ -59,6 +62,7 @@ impl Cache<'_> {
             }
             report.tokens = report.tokens.wrapping_add(entry.count);
         }
+        self.seal_pages();
         report.sequences = self.plan.entry_count;
         report.copies = self.plan.copy_count;
         report.scrubs = self.plan.scrub_count;
@@ -156,8 +160,8 @@ impl Cache<'_> {
         self.tables.set(holder, index, last, target);
         let tokens = sequence.len & group.page_tokens().wrapping_sub(1);
         let is_anchor = index == self.limits.anchor;
-        let was_tip = is_anchor && sequence.depth == last.saturating_add(1);
-        if was_tip {
+        let kind = if is_anchor && sequence.depth == last.saturating_add(1) { OF_TIP } else { OF_SHARED };
+        if kind == OF_TIP {
             // The plan keeps the source from now on; the sequence's path ends one page earlier.
             let parent = self.pages.parent(source);
             self.pages.hold(parent, Holder::Live);
@@ -168,9 +172,7 @@ impl Cache<'_> {
         if is_anchor {
             self.index.copy_tokens(source, target, tokens);
         }
-        let copy = PlanCopy { entry: nth, group: index, source, target, tokens, was_tip: u32::from(was_tip) };
-        self.plan.copies.set(self.plan.copy_count, copy);
-        self.plan.copy_count = self.plan.copy_count.saturating_add(1);
+        self.plan.note_copy(PlanCopy { entry: nth, group: index, source, target, tokens, at: last, kind });
     }
 
     /// A page that would be copied, had one been free, leaves the index and is written in place.
@@ -215,7 +217,7 @@ impl Cache<'_> {
     }
 
     /// Notes who owns a page from now on, and whether its old content must be scrubbed.
-    fn own(&mut self, page: u32, namespace: u32) {
+    pub(super) fn own(&mut self, page: u32, namespace: u32) {
         if self.pages.traits.owner.is_empty() {
             return;
         }
@@ -233,12 +235,13 @@ impl Cache<'_> {
     pub fn copies(&self) -> impl Iterator<Item = PageCopy> + '_ {
         (0..self.plan.copy_count)
             .map(|nth| {
-                let copy = self.plan.copies.get(nth);
+                let copy = self.plan.copy(nth);
                 PageCopy {
                     group: GroupId::new(u16::try_from(copy.group).unwrap_or(0)),
                     source: self.page_id(copy.source),
                     target: self.page_id(copy.target),
                     tokens: copy.tokens,
+                    seals: copy.kind == OF_SEAL,
                 }
             })
             .filter(|copy| u32::from(copy.group.get()) < self.visible_groups())

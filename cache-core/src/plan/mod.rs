@@ -13,6 +13,7 @@
 mod add;
 mod commit;
 mod finish;
+mod seal;
 
 pub use commit::Accept;
 pub use finish::{PageCopy, PlanReport};
@@ -46,11 +47,20 @@ pub struct PlanCopy {
     pub(crate) source: u32,
     pub(crate) target: u32,
     pub(crate) tokens: u32,
-    /// The source was the sequence's tip.
-    pub(crate) was_tip: u32,
+    /// Table entry that it replaces.
+    pub(crate) at: u32,
+    /// What the copy is: see the constants.
+    pub(crate) kind: u32,
 }
 
-crate::records::zero!(PlanCopy { entry, group, source, target, tokens, was_tip });
+crate::records::zero!(PlanCopy { entry, group, source, target, tokens, at, kind });
+
+/// The source is shared; the target is written next.
+pub(crate) const OF_SHARED: u32 = 0;
+/// As that, and the source was the end of the sequence's path.
+pub(crate) const OF_TIP: u32 = 1;
+/// The target is the sealed form of the source.
+pub(crate) const OF_SEAL: u32 = 2;
 
 pub(crate) const IN_PLACE: u32 = 1;
 pub(crate) const NO_NODE: u32 = 2;
@@ -77,6 +87,8 @@ pub(crate) struct Plan<'m> {
     pub(crate) scrubs: Slots<'m, u32>,
     pub(crate) entry_count: u32,
     pub(crate) copy_count: u32,
+    /// Seals of the plan; their records come before the copies.
+    seal_count: u32,
     pub(crate) scrub_count: u32,
     staged_count: u32,
     /// Promised while it is built.
@@ -102,6 +114,7 @@ impl<'m> Plan<'m> {
             scrubs: Slots::new(scrubs),
             entry_count: 0,
             copy_count: 0,
+            seal_count: 0,
             scrub_count: 0,
             staged_count: 0,
             chunks: 0,
@@ -131,6 +144,7 @@ impl<'m> Plan<'m> {
     fn clear(&mut self) {
         self.entry_count = 0;
         self.copy_count = 0;
+        self.seal_count = 0;
         self.scrub_count = 0;
         self.staged_count = 0;
         self.chunks = 0;

@@ -33,11 +33,23 @@ impl Model {
     /// Publishes up to `budget` pages; returns how many anchor pages it got past.
     pub(super) fn publish_sequence(&mut self, seq: Seq, budget: u32) -> u32 {
         let mut done = 0;
-        while done < budget && self.publishable(seq) {
+        while done < budget && self.publishable(seq) && !self.would_break_promise(seq) {
             self.publish_page(seq);
             done += 1;
         }
         done
+    }
+
+    /// Whether the next page's hold would take a cached page that the plan being built was promised.
+    fn would_break_promise(&self, seq: Seq) -> bool {
+        let anchor = self.spec.anchor().expect("publishable");
+        let (pool, step) = (self.pool_of(anchor), self.page_tokens(anchor));
+        let sequence = &self.state.sequences[&seq];
+        let index = sequence.published / step;
+        let tokens = sequence.known((index + 1) * step).expect("publishable");
+        let own = &self.state.pools[pool];
+        let takes = self.indexed_page(sequence.ns, &tokens, anchor, index).is_some_and(|id| own.order.contains(&id));
+        takes && self.promised()[pool] >= own.free_count() + own.cached_count()
     }
 
     fn publish_page(&mut self, seq: Seq) {
@@ -91,8 +103,12 @@ impl Model {
         while done < budget
             && let Some(&seq) = self.state.queue.first()
         {
-            done += self.publish_sequence(seq, budget - done);
+            let pages = self.publish_sequence(seq, budget - done);
+            done += pages;
             self.enqueue(seq);
+            if pages == 0 {
+                break;
+            }
         }
         done
     }

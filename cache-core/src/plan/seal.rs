@@ -1,0 +1,109 @@
+//! Sealing: full pages move from a group's pool to its pool of sealed pages, inside a plan.
+//!
+//! Where a group has a sealed pool (pages of another precision), its rows span two pools: entries below the boundary are
+//! sealed pages, the rest is not. Only sealed pages are published.
+
+use super::{OF_SEAL, Plan, PlanCopy};
+use crate::cache::Cache;
+use crate::error::{Error, Resource, Shortage};
+use crate::ids::{GroupId, SequenceId};
+use crate::pages::NULL;
+
+impl Cache<'_> {
+    /// Promises that pages below entry `upto` of a sequence become sealed pages in this plan. The sequence has been added to
+    /// the plan, and the pages are full of committed tokens. Their copies are among [`Cache::copies`], marked `seals`; after
+    /// commit the unsealed pages are given back. At most once per sequence and group in a plan. O(1).
+    ///
+    /// # Errors
+    /// `Argument` for a group without a sealed pool, or an entry that is sealed already or not full; `PlanState`;
+    /// a shortage; `Stale`.
+    pub fn plan_seal(&mut self, id: SequenceId, group: GroupId, upto: u32) -> Result<(), Error> {
+        if !self.plan.is_building() {
+            return Err(Error::PlanState);
+        }
+        let holder = self.sequence(id)?;
+        let (index, group) = self.group(group)?;
+        let sequence = self.holders.get(holder);
+        let from = self.tables.sealed(holder, index).max(self.tables.first(holder, index));
+        if group.sealed_pool == 0 || upto <= from || upto > sequence.len >> group.shift {
+            return Err(Error::Argument);
+        }
+        if sequence.plan == 0 {
+            return Err(Error::PlanState);
+        }
+        let is_there = |seal: PlanCopy| seal.entry == sequence.plan.wrapping_sub(1) && seal.group == index;
+        if (0..self.plan.seal_count).any(|nth| is_there(self.plan.copies.get(nth))) {
+            return Err(Error::Duplicate);
+        }
+        let need = upto.wrapping_sub(from);
+        let pool = group.sealed_pool.wrapping_sub(1);
+        let state = self.pages.pools.get(pool);
+        if need > state.available() {
+            return Err(Shortage {
+                reclaimable: state.cached,
+                pending: state.pending,
+                ..Shortage::of(Resource::Pages, need, state.free.saturating_sub(state.promised))
+            }
+            .into());
+        }
+        // One record keeps the seal until finish; its copies come after it.
+        let room = self.plan.copies.len().saturating_sub(self.plan.copies_promised);
+        if need.wrapping_add(1) > room {
+            return Err(Shortage::of(Resource::PlanCopies, need.wrapping_add(1), room).into());
+        }
+        self.pages.pools.with(pool, |state| state.promised = state.promised.saturating_add(need));
+        let entry = sequence.plan.wrapping_sub(1);
+        let seal = PlanCopy { entry, group: index, tokens: need, at: from, kind: OF_SEAL, ..PlanCopy::default() };
+        self.plan.copies.set(self.plan.seal_count, seal);
+        self.plan.seal_count = self.plan.seal_count.wrapping_add(1);
+        self.plan.copies_promised = self.plan.copies_promised.saturating_add(need).saturating_add(1);
+        Ok(())
+    }
+
+    /// Assigns sealed pages. The records of the seals are at the start of the copies, which begin behind them.
+    pub(super) fn seal_pages(&mut self) {
+        for nth in 0..self.plan.seal_count {
+            let seal = self.plan.copies.get(nth);
+            let holder = self.plan.entries.get(seal.entry).holder;
+            let group = self.groups.get(seal.group);
+            let namespace = self.holders.get(holder).namespace;
+            for at in seal.at..seal.at.saturating_add(seal.tokens) {
+                let source = self.tables.get(holder, seal.group, at);
+                let (target, count) = self.pages.take(group.sealed_pool.wrapping_sub(1), 1);
+                if source == NULL || count == 0 {
+                    break; // promised pages are always there
+                }
+                self.own(target, namespace);
+                self.tables.set(holder, seal.group, at, target);
+                self.tables.set_sealed(holder, seal.group, at.saturating_add(1));
+                if seal.group == self.limits.anchor {
+                    self.index.copy_tokens(source, target, group.page_tokens());
+                }
+                let tokens = group.page_tokens();
+                self.plan.note_copy(PlanCopy { source, target, tokens, at, ..seal });
+            }
+            self.touch_tables(holder, seal.at << group.shift);
+        }
+    }
+
+    /// Entries of a row that are pages of the group's sealed pool: the boundary where a row spans two pools.
+    ///
+    /// # Errors
+    /// `Stale`, `Argument`.
+    pub fn sealed_pages(&self, id: SequenceId, group: GroupId) -> Result<u32, Error> {
+        let (index, _) = self.group(group)?;
+        Ok(self.tables.sealed(self.sequence(id)?, index))
+    }
+}
+
+impl Plan<'_> {
+    pub(super) fn note_copy(&mut self, copy: PlanCopy) {
+        self.copies.set(self.seal_count.wrapping_add(self.copy_count), copy);
+        self.copy_count = self.copy_count.saturating_add(1);
+    }
+
+    /// A copy of the finished plan.
+    pub(crate) fn copy(&self, nth: u32) -> PlanCopy {
+        self.copies.get(self.seal_count.wrapping_add(nth))
+    }
+}

@@ -1,0 +1,204 @@
+/*
+ * Checks greedy-paged and serve: the scheduler over pages makes the reference texts, and over pages whatever the
+ * settings the texts that it makes without pages.
+ */
+#include "check.h"
+
+#include "cache_contiguous.h"
+#include "random.h"
+#include "scheduler.h"
+#include "step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROMPTS = 10, MAX_PROMPT = 90, MADE = 40, SAMPLES = 3 };
+
+/* How requests are served. page_tokens = 0: without pages. */
+struct setting {
+    int page_tokens, pages, batch, chunk, draft;
+    uint32_t dtype;
+};
+
+/* A scheduler with all that it borrows. */
+struct server {
+    struct threads *threads;
+    struct cache *cache;
+    struct engine *engine;
+    struct scheduler *scheduler;
+};
+
+static struct server server_start(const struct model *model, const struct setting *set, int32_t end)
+{
+    const struct scheduler_config config = { .max_running = set->batch, .chunk = set->chunk, .draft = set->draft,
+                                             .context = model->shape.context, .page_tokens = set->page_tokens,
+                                             .end = end };
+    const int rows = scheduler_rows(&config);
+    const struct step_config step = { set->page_tokens, set->pages, set->batch + 1, rows, set->dtype };
+    struct server v;
+    struct error error;
+
+    v.threads = threads_new(0);
+    v.cache = set->page_tokens ? step_new(&step, &model->shape, v.threads, &error)
+                               : cache_contiguous_new(&model->shape, v.threads, set->batch, model->shape.context, rows,
+                                                      &error);
+    v.engine = v.cache ? engine_new(model, v.threads, rows, &error) : NULL;
+    v.scheduler = v.engine ? scheduler_new(&config, model, v.engine, v.cache, &error) : NULL;
+    if (!v.scheduler)
+        die("%s", error.text);
+    return v;
+}
+
+static void server_run(struct server *v)
+{
+    struct error error;
+    int left;
+
+    while ((left = scheduler_step(v->scheduler, &error)) > 0)
+        ;
+    if (left < 0)
+        die("%s", error.text);
+}
+
+static void server_stop(struct server *v)
+{
+    scheduler_free(v->scheduler);
+    engine_free(v->engine);
+    v->cache->free(v->cache);
+    threads_free(v->threads);
+}
+
+static void submit(struct server *v, const int32_t *tokens, int n, int max_new, int samples,
+                   const struct sampling *sampling)
+{
+    struct error error;
+    if (scheduler_submit(v->scheduler, tokens, n, max_new, samples, sampling, &error) < 0)
+        die("%s", error.text);
+}
+
+/* ---- greedy-paged ---- */
+
+/* All prompts at the same time. Returns the number of texts that differ. */
+static int reference_texts(struct check *check, const struct setting *set, int must_preempt)
+{
+    static const struct sampling greedy = { 0 };
+    struct server v = server_start(&check->loaded.model, set, -1);
+    const struct scheduler_counts *counts = scheduler_counts(v.scheduler);
+    const int n = check->reference.n_runs;
+    int agree = 0, ids = 0, failures;
+
+    for (int i = 0; i < n; i++) {
+        const struct reference_run *run = &check->reference.runs[i];
+        submit(&v, run->prompt.ids, run->prompt.count, run->greedy.count, 1, &greedy);
+    }
+    server_run(&v);
+    for (int i = 0; i < n; i++) {
+        const struct reference_run *run = &check->reference.runs[i];
+        const struct request *r = scheduler_request(v.scheduler, i);
+        const int same = r->n_tokens - r->n_prompt == run->greedy.count &&
+                         memcmp(r->tokens + r->n_prompt, run->greedy.ids, (size_t)run->greedy.count * sizeof(int32_t)) == 0;
+        agree += same;
+        ids += run->greedy.count;
+        if (!same)
+            printf("greedy-paged %s %-50.50s differs\n", check->model_name, run->name);
+    }
+    failures = n - agree + (must_preempt && counts->preempted == 0);
+    printf("greedy-paged %s P %d, %d pages, drafts of %d: %d of %d texts agree (%d ids); %lld preempted, %lld of %lld "
+           "drafted tokens right\n", check->model_name, set->page_tokens, set->pages, set->draft, agree, n, ids,
+           counts->preempted, counts->accepted, counts->drafted);
+    server_stop(&v);
+    return failures;
+}
+
+int check_greedy_paged(struct check *check)
+{
+    static const struct setting small[] = {
+        { 1, 1024, 8, 64, 0, KVF_KERNEL_DTYPE_F32 },
+        { 16, 512, 8, 64, 4, KVF_KERNEL_DTYPE_F32 },
+        { 64, 64, 8, 7, 4, KVF_KERNEL_DTYPE_F32 },
+        { 16, 20, 8, 64, 4, KVF_KERNEL_DTYPE_F32 }, /* too few for all: some must give way */
+    };
+    static const struct setting large = { 16, 256, 8, 64, 0, KVF_KERNEL_DTYPE_F32 };
+    int failures = 0;
+
+    if (check->loaded.model.shape.layers > 8)
+        return reference_texts(check, &large, 0);
+    for (int i = 0; i < 4; i++)
+        failures += reference_texts(check, &small[i], i == 3);
+    return failures;
+}
+
+/* ---- serve ---- */
+
+/* Prompts with a common beginning, samples of each, all made with a temperature. */
+static void serve(struct check *check, const struct setting *set, struct server *v)
+{
+    const struct sampling sampling = { .temperature = 0.9f, .top_p = 0.95f, .seed = 5 };
+    const uint64_t vocab = (uint64_t)check->loaded.model.shape.vocab;
+
+    *v = server_start(&check->loaded.model, set, tokenizer_end(check->loaded.tokenizer));
+    for (int p = 0; p < PROMPTS; p++) {
+        int32_t tokens[MAX_PROMPT];
+        const int n = 40 + 5 * p, shared = p % 3 ? 37 : 20;
+        for (int i = 0; i < n; i++)
+            tokens[i] = (int32_t)(random_bits(i < shared ? 3 : 4 + (uint64_t)p, (uint64_t)(i % 29)) % vocab);
+        submit(v, tokens, n, MADE, p % 2 ? SAMPLES : 1, &sampling);
+    }
+    server_run(v);
+}
+
+/* Text of a sample; its id depends on when its prompt was forked. */
+static const struct request *find(const struct server *v, int prompt, int sample)
+{
+    for (int i = 0; i < scheduler_requests(v->scheduler); i++) {
+        const struct request *r = scheduler_request(v->scheduler, i);
+        if (r->prompt_id == prompt && r->sample == sample)
+            return r;
+    }
+    die("sample %d of prompt %d was never made", sample, prompt);
+}
+
+int check_serve(struct check *check)
+{
+    static const struct setting contiguous = { 0, 0, 4, 64, 0, KVF_KERNEL_DTYPE_F32 };
+    static const struct setting paged[] = {
+        { 16, 512, 16, 64, 0, KVF_KERNEL_DTYPE_F32 },
+        { 16, 512, 16, 16, 3, KVF_KERNEL_DTYPE_F32 },
+        { 1, 2048, 6, 33, 2, KVF_KERNEL_DTYPE_F32 },
+        { 64, 40, 16, 64, 3, KVF_KERNEL_DTYPE_F32 },
+        { 16, 24, 16, 64, 3, KVF_KERNEL_DTYPE_F32 }, /* pages are short */
+        { 16, 10, 16, 64, 0, KVF_KERNEL_DTYPE_F32 }, /* barely enough for one */
+    };
+    struct server expected;
+    int failures = 0;
+
+    serve(check, &contiguous, &expected);
+    for (size_t i = 0; i < sizeof paged / sizeof *paged; i++) {
+        const struct scheduler_counts *counts;
+        struct cache_usage usage;
+        struct server v;
+        int texts = 0, agree = 0;
+
+        serve(check, &paged[i], &v);
+        counts = scheduler_counts(v.scheduler);
+        v.cache->usage(v.cache, &usage);
+        for (int p = 0; p < PROMPTS; p++) {
+            for (int sample = 0; sample < (p % 2 ? SAMPLES : 1); sample++) {
+                const struct request *a = find(&expected, p, sample), *b = find(&v, p, sample);
+                texts++;
+                agree += a->end == b->end && a->n_tokens == b->n_tokens &&
+                         memcmp(a->tokens, b->tokens, (size_t)a->n_tokens * sizeof *a->tokens) == 0;
+            }
+        }
+        printf("serve %s P %d, %d pages, drafts of %d: %d of %d texts as without pages; %lld tokens hit, %lld computed "
+               "(%lld without pages), %lld forked, %lld preempted, %lld copies, %d pages left in use\n",
+               check->model_name, paged[i].page_tokens, paged[i].pages, paged[i].draft, agree, texts,
+               counts->hit_tokens, counts->computed_tokens, scheduler_counts(expected.scheduler)->computed_tokens,
+               counts->forked, counts->preempted, usage.copies, usage.used);
+        failures += agree < texts || usage.used != 0;
+        server_stop(&v);
+    }
+    server_stop(&expected);
+    return failures;
+}
