@@ -23,6 +23,7 @@ gate() {
         failed=$((failed + 1))
         echo "FAIL  $name"
         tail -n 25 "$work/log" | sed 's/^/      /'
+        return 1
     fi
 }
 
@@ -34,7 +35,7 @@ summary() {
 strict="-Wall -Wextra -Wpedantic -Werror"
 sanitize="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
-# empty COMMAND...: what it prints is what is wrong. A command that fails is wrong too, but for grep without a match.
+# empty COMMAND...: what it prints is what is wrong.
 empty() {
     local found
     found=$("$@") || return 1
@@ -55,13 +56,17 @@ functions_of_header() {
     grep -oE '^[a-z][a-z0-9_ ]*[ *]kvf_[a-z0-9_]+\(' include/kvfolio.h | grep -oE 'kvf_[a-z0-9_]+\(' | tr -d '(' | sort
 }
 exports() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
-panics() { nm "$1" 2>/dev/null | awk '/panicking|rust_begin_unwind.*core|slice_index_fail|unwrap_failed|expect_failed/ { print $NF }'; }
+panics() { nm "$1" 2>/dev/null | awk '/panicking|slice_index_fail|unwrap_failed|expect_failed/ { print $NF }'; }
 needed() { objdump -p "$1" | awk '/NEEDED/ { print $2 }'; }
-# What the library's own object takes from elsewhere, but for the four functions that every C compiler asks for itself.
-imports() {
+# The one object in an archive that is not the compiler's runtime.
+own_object() {
     local object
-    object=$(ar t "$1" | grep '^kvfolio_ffi')
-    ar p "$1" "$object" >"$work/own.o"
+    object=$(ar t "$1" | grep '^kvfolio_ffi') && ar p "$1" "$object" >"$work/own.o"
+}
+defines() { own_object "$1" && nm -g --defined-only "$work/own.o" | awk '{ print $3 }' | sort; }
+# What it takes from elsewhere, but for the functions that every C compiler asks for by itself.
+imports() {
+    own_object "$1" || return
     nm -u "$work/own.o" | awk '$2 !~ /^(memcpy|memmove|memset|memcmp|bcmp)$/ && $2 !~ /^_GLOBAL_OFFSET_TABLE_$/ { print $2 }'
 }
 
@@ -92,16 +97,16 @@ hosted() {
         done
     done
 
-    gate "libraries build" cargo run -q -p xtask -- capi
-    gate "libraries build with checks" cargo run -q -p xtask -- capi --check
+    gate "libraries build" cargo run -q -p xtask -- capi || return
+    gate "libraries build with checks" cargo run -q -p xtask -- capi --check || return
     local archive="$target/capi/libkvfolio.a" shared="$target/capi/libkvfolio.so"
     functions_of_header >"$work/functions"
     exports "$shared" >"$work/exports"
-    nm "$archive" 2>/dev/null | awk '$2 == "T" && $3 ~ /^kvf_/ { print $3 }' >"$work/archived"
+    defines "$archive" >"$work/defined"
     gate "no panic symbol in the archive" empty panics "$archive"
     gate "no panic symbol in the shared library" empty panics "$shared"
-    gate "the archive has the functions of the header" same "$work/functions" "$work/archived"
-    gate "the shared library exports these and nothing else" same "$work/functions" "$work/exports"
+    gate "the archive defines the functions of the header and nothing else" same "$work/functions" "$work/defined"
+    gate "the shared library exports the same" same "$work/functions" "$work/exports"
     gate "the archive needs no symbol of others" empty imports "$archive"
     gate "the shared library needs no other" empty needed "$shared"
     gate "no native library to link" cmp -s /dev/null "$target/capi/native-static-libs.txt"
@@ -140,7 +145,7 @@ bare() {
     export RUSTC="$rustc" RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/bare"
     unset RUSTUP_TOOLCHAIN
     gate "kvfolio-ffi builds for $triple" "$cargo" rustc -q -p kvfolio-ffi --profile capi --target $triple -Zbuild-std=core \
-        --crate-type staticlib -- --cfg kvf_capi
+        --crate-type staticlib -- --cfg kvf_capi || return
     local archive="$target/bare/$triple/capi/libkvfolio_ffi.a"
     gate "no panic symbol in it" empty panics "$archive"
     gate "no float helper is asked for" empty floats "$archive"

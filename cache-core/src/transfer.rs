@@ -7,6 +7,7 @@ use crate::cache::Cache;
 use crate::error::Error;
 use crate::ids::{SequenceId, TicketId, TransferId};
 use crate::index::Resume;
+use crate::pages::Holder;
 use crate::sequence::Kind;
 
 /// Whose pages are transferred.
@@ -80,15 +81,13 @@ impl Cache<'_> {
         let owner = self.sequence(SequenceId::from_bits(state.user)).ok();
         let start = u32::try_from(state.deadline).unwrap_or(0);
         if is_load && let Some(holder) = owner {
-            self.holders.with(holder, |sequence| {
-                sequence.loads = sequence.loads.saturating_sub(1);
-                if !ok {
-                    sequence.known = sequence.known.min(start);
-                }
-            });
+            self.holders.with(holder, |sequence| sequence.loads = sequence.loads.saturating_sub(1));
         }
         if is_load && !ok {
             self.suspect(transfer, start);
+            if let Some(holder) = owner {
+                self.forget_ids(holder, start, Holder::Live);
+            }
         }
         self.drop_holder(Kind::Transfer, transfer);
         if is_load && let Some(holder) = owner {

@@ -81,9 +81,19 @@ impl Cache<'_> {
         self.holders.with(holder, |state| {
             (state.tip, state.depth, state.duplicates) = (node, keep.min(state.depth), duplicates);
             state.inherited = state.inherited.min(keep);
-            // What was withdrawn must not come back: the sequence is opaque from here on.
-            state.known = state.known.min(keep << self.index.shift);
         });
+        // What was withdrawn must not come back: the sequence is opaque from here on.
+        self.forget_ids(holder, keep << self.index.shift, who);
+    }
+
+    /// Makes a holder opaque from token `from` on. Nodes of the hidden anchor that held these ids are given back.
+    pub(crate) fn forget_ids(&mut self, holder: u32, from: u32, who: Holder) {
+        self.holders.with(holder, |state| state.known = state.known.min(from));
+        if self.limits.hidden {
+            let state = self.holders.get(holder);
+            self.release_path(holder, self.anchor_end(&state, state.len), state.depth, who);
+            self.holders.with(holder, |state| state.writable = 0);
+        }
         self.unqueue_if_done(holder);
     }
 

@@ -24,19 +24,28 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
     let mut tickets: Vec<TicketId> = Vec::new();
     let mut transfers: Vec<TransferId> = Vec::new();
     let mut in_plan: Vec<(SequenceId, u32)> = Vec::new();
+    let mut leases: Vec<LeaseId> = Vec::new();
+    let mut spaces: Vec<NamespaceId> = vec![cache.default_namespace()];
     let mut state = 0;
     let mut tick = 0;
     for operation in 0..operations {
         let before = cache.digest();
-        let kind = rng.below(24);
+        let kind = rng.below(30);
         let pick = |rng: &mut Rng, n: usize| rng.below(n.max(1) as u32) as usize;
         let tokens: Vec<u32> = (0..1 + rng.below(40)).map(|_| 1 + rng.below(2)).collect();
         let mut name = "";
+        let namespace = spaces[pick(&mut rng, spaces.len())];
+        let span = MediaSpan { start: rng.below(20), length: 1 + rng.below(9), digest: [u64::from(rng.below(2)); 4] };
+        let spans = if config.key_parts > 0 && rng.below(3) == 0 { vec![span] } else { Vec::new() };
+        let class = rng.below(config.classes.max(1)) as u8;
+        let prompt = Prompt { namespace, tokens: &tokens, spans: &spans };
+        let params = OpenParams { namespace, class, user: 7, spans: &spans };
         let result: Result<(), Error> = match kind {
             0..3 => {
                 name = "match";
-                let prompt = Prompt { tokens: &tokens, ..Prompt::default() };
+                let looked_up = cache.lookup(&prompt, tokens.len() as u32);
                 cache.match_prefix(&prompt, tokens.len() as u32, None).map(|(ticket, hit)| {
+                    assert_eq!(looked_up, Ok(hit));
                     assert!(hit.tokens as usize <= tokens.len());
                     tickets.push(ticket);
                 })
@@ -44,7 +53,7 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
             3..5 if !tickets.is_empty() => {
                 name = "open_ticket";
                 let at = pick(&mut rng, tickets.len());
-                cache.open_ticket(tickets[at], &OpenParams::default()).map(|id| {
+                cache.open_ticket(tickets[at], &params).map(|id| {
                     tickets.swap_remove(at);
                     sequences.push(id);
                 })
@@ -56,7 +65,7 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
             }
             6 => {
                 name = "open";
-                cache.open(&OpenParams::default()).map(|id| sequences.push(id))
+                cache.open(&params).map(|id| sequences.push(id))
             }
             7 if !sequences.is_empty() => {
                 name = "close";
@@ -104,6 +113,41 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
                 let id = sequences[pick(&mut rng, sequences.len())];
                 let info = cache.sequence_info(id).unwrap();
                 cache.verify(id, info.verified + rng.below(info.len - info.verified + 1))
+            }
+            16 if !sequences.is_empty() => {
+                name = "lease";
+                let id = sequences[pick(&mut rng, sequences.len())];
+                let until = tick + u64::from(rng.below(4));
+                cache.lease(id, rng.below(40), until).map(|lease| leases.push(lease))
+            }
+            17 if !leases.is_empty() => {
+                name = "end_lease";
+                let at = pick(&mut rng, leases.len());
+                cache.end_lease(leases.swap_remove(at))
+            }
+            18 => {
+                name = "set_class";
+                cache.set_class(&prompt, class).map(|_| ())
+            }
+            19 => {
+                name = "reorder";
+                cache.reorder(&prompt, if rng.below(2) == 0 { Move::Hot } else { Move::Cold }).map(|_| ())
+            }
+            20 if rng.below(4) == 0 => {
+                name = "namespace";
+                let key = NamespaceKey { tenant: [u64::from(rng.below(3)), 0, 0, 0], ..NamespaceKey::default() };
+                cache.namespace_open(&key).map(|id| {
+                    if !spaces.contains(&id) {
+                        spaces.push(id);
+                        let _ = cache.set_quota(id, PoolId::new(0), 3 + rng.below(20));
+                    }
+                })
+            }
+            21 if rng.below(4) == 0 => {
+                name = "namespace_close";
+                let closed = cache.namespace_close(namespace);
+                spaces.retain(|&id| id != namespace || closed.is_err());
+                closed
             }
             15 => {
                 cache.publish(rng.below(3));
@@ -159,7 +203,10 @@ fn run(config: &Config<'_>, seed: u64, operations: u32) {
             assert_eq!(before, cache.digest(), "operation {operation} {name}: {error} changed the cache");
         }
         if let Err(violation) = cache.check(2, &mut scratch).unwrap() {
-            panic!("seed {seed} operation {operation} {name} kind {kind} state {state}: {violation} (result {result:?}) {:?} {config:?}", cache.pool_stats(PoolId::new(0)));
+            panic!(
+                "seed {seed} operation {operation} {name} kind {kind} state {state}: {violation} (result {result:?}) {:?} {config:?}",
+                cache.pool_stats(PoolId::new(0))
+            );
         }
     }
 }
@@ -169,7 +216,7 @@ fn holds_its_rules() {
     for page_tokens in [1, 4, 16] {
         for pages in [8, 40, 300] {
             for groups in 1..4 {
-                for variant in 0..5_u32 {
+                for variant in 0..8_u32 {
                     let all = [
                         GroupConfig { page_tokens, ..GroupConfig::FULL },
                         GroupConfig {
@@ -185,14 +232,16 @@ fn holds_its_rules() {
                             ..GroupConfig::FULL
                         },
                     ];
-                    let policy = [Policy::Lru, Policy::Fifo, Policy::Lfu, Policy::Lru, Policy::Lru][variant as usize];
+                    let policy = [Policy::Lru, Policy::Fifo, Policy::Lfu, Policy::Lru][variant as usize % 4];
                     let sealed = PoolConfig { pages: pages / 2, policy };
                     let pools = [PoolConfig { pages, policy }, PoolConfig { pages: pages * 2, policy }, sealed];
                     let mut all = all;
+                    all[1].contiguous = variant == 6;
                     all[0].sealed_pool = if variant == 4 { 3 } else { 0 };
                     let config = Config {
                         pools: &pools,
-                        groups: &all[..groups],
+                        // Group 1 alone: no group is full and the index has nodes of its own.
+                        groups: if groups == 3 && variant == 7 { &all[1..2] } else { &all[..groups] },
                         sequences: 8,
                         tickets: 4,
                         transfers: 3,
@@ -201,6 +250,12 @@ fn holds_its_rules() {
                         partial_tail: variant == 0,
                         events: 64,
                         scrub: variant == 2,
+                        leases: if variant > 4 { 3 } else { 0 },
+                        classes: if variant > 5 { 4 } else { 0 },
+                        namespaces: if variant > 4 { 3 } else { 0 },
+                        quotas: if variant > 4 { 2 } else { 0 },
+                        key_parts: if variant > 3 { 12 } else { 0 },
+                        index_nodes: pages,
                         ..Config::new()
                     };
                     for seed in 0..3 {

@@ -159,6 +159,34 @@ static const struct request *find(const struct server *v, int prompt, int sample
     die("sample %d of prompt %d was never made", sample, prompt);
 }
 
+/* Serves as `set` says and compares with what was made before. Returns 1 iff a text differs or a page is lost. */
+static int compare(struct check *check, const struct setting *set, const struct server *expected, const char *with)
+{
+    const struct scheduler_counts *counts;
+    struct cache_usage usage;
+    struct server v;
+    int texts = 0, agree = 0;
+
+    serve(check, set, &v);
+    counts = scheduler_counts(v.scheduler);
+    v.cache->usage(v.cache, &usage);
+    for (int p = 0; p < PROMPTS; p++) {
+        for (int sample = 0; sample < (p % 2 ? SAMPLES : 1); sample++) {
+            const struct request *a = find(expected, p, sample), *b = find(&v, p, sample);
+            texts++;
+            agree += a->end == b->end && a->n_tokens == b->n_tokens &&
+                     memcmp(a->tokens, b->tokens, (size_t)a->n_tokens * sizeof *a->tokens) == 0;
+        }
+    }
+    printf("serve %s P %d, %d pages, drafts of %d: %d of %d texts as with %s; %lld tokens hit, %lld computed (there "
+           "%lld), %lld forked, %lld preempted, %lld copies, %d pages left in use\n", check->model_name,
+           set->page_tokens, set->pages, set->draft, agree, texts, with, counts->hit_tokens, counts->computed_tokens,
+           scheduler_counts(expected->scheduler)->computed_tokens, counts->forked, counts->preempted, usage.copies,
+           usage.used);
+    server_stop(&v);
+    return agree < texts || usage.used != 0;
+}
+
 int check_serve(struct check *check)
 {
     static const struct setting contiguous = { 0, 0, 4, 64, 0, KVF_KERNEL_DTYPE_F32 };
@@ -170,35 +198,19 @@ int check_serve(struct check *check)
         { 16, 24, 16, 64, 3, KVF_KERNEL_DTYPE_F32 }, /* pages are short */
         { 16, 10, 16, 64, 0, KVF_KERNEL_DTYPE_F32 }, /* barely enough for one */
     };
+    static const uint32_t halves[] = { KVF_KERNEL_DTYPE_F16, KVF_KERNEL_DTYPE_BF16 };
     struct server expected;
     int failures = 0;
 
     serve(check, &contiguous, &expected);
-    for (size_t i = 0; i < sizeof paged / sizeof *paged; i++) {
-        const struct scheduler_counts *counts;
-        struct cache_usage usage;
-        struct server v;
-        int texts = 0, agree = 0;
-
-        serve(check, &paged[i], &v);
-        counts = scheduler_counts(v.scheduler);
-        v.cache->usage(v.cache, &usage);
-        for (int p = 0; p < PROMPTS; p++) {
-            for (int sample = 0; sample < (p % 2 ? SAMPLES : 1); sample++) {
-                const struct request *a = find(&expected, p, sample), *b = find(&v, p, sample);
-                texts++;
-                agree += a->end == b->end && a->n_tokens == b->n_tokens &&
-                         memcmp(a->tokens, b->tokens, (size_t)a->n_tokens * sizeof *a->tokens) == 0;
-            }
-        }
-        printf("serve %s P %d, %d pages, drafts of %d: %d of %d texts as without pages; %lld tokens hit, %lld computed "
-               "(%lld without pages), %lld forked, %lld preempted, %lld copies, %d pages left in use\n",
-               check->model_name, paged[i].page_tokens, paged[i].pages, paged[i].draft, agree, texts,
-               counts->hit_tokens, counts->computed_tokens, scheduler_counts(expected.scheduler)->computed_tokens,
-               counts->forked, counts->preempted, usage.copies, usage.used);
-        failures += agree < texts || usage.used != 0;
-        server_stop(&v);
-    }
+    for (size_t i = 0; i < sizeof paged / sizeof *paged; i++)
+        failures += compare(check, &paged[i], &expected, "arrays of f32");
     server_stop(&expected);
+    for (int i = 0; i < 2; i++) {
+        const struct setting one = { 1, 4096, 16, 64, 0, halves[i] }, other = { 16, 24, 16, 33, 3, halves[i] };
+        serve(check, &one, &expected);
+        failures += compare(check, &other, &expected, i ? "bf16 in pages of one token" : "f16 in pages of one token");
+        server_stop(&expected);
+    }
     return failures;
 }

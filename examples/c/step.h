@@ -4,6 +4,7 @@
 
 #include "cache.h"
 #include "kvfolio.h"
+#include "kvfolio_kernels.h"
 #include "model.h"
 #include "threads.h"
 
@@ -27,7 +28,7 @@ struct step_view {
     int rows, stride;
     int64_t *slots;  /* [tokens] */
     int tokens;
-    struct kvf_kernel_copy *copies; /* [n_copies] */
+    kvf_kernel_copy *copies; /* [n_copies] */
     int n_copies;
 };
 struct step_view step_view(struct cache *cache);

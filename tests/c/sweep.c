@@ -196,19 +196,38 @@ static void begin(enum state state)
 }
 
 /* Good inputs under the names that sweep.py gives them: "in_" and the parameter's name. */
-#define INPUTS                                                                                      \
-    kvf_config in_cfg = config();                                                                   \
-    kvf_prompt in_prompt = prompt();                                                                \
-    kvf_open_params in_params = {sizeof in_params, 0, 0, 1, NULL, 0, 0};                            \
-    kvf_namespace_key in_key = {sizeof in_key, 0, {1, 2, 3, 4}, 5, 6, 7, 8};                        \
-    uint32_t *in_tokens = w.tokens;                                                                 \
-    kvf_media_span in_spans[1] = {{12, 2, {1, 2, 3, 4}}};                                           \
-    kvf_plan_item in_items[1] = {{w.other, w.tokens, 2, 0}};                                        \
-    kvf_accept in_accepts[1] = {{2, 2, NULL}};                                                      \
-    kvf_seq in_seqs[2] = {w.seq, w.other};                                                          \
-    kvf_row_query in_queries[2] = {{w.seq, 0}, {w.other, 0}};                                       \
-    (void)in_cfg, (void)in_prompt, (void)in_params, (void)in_key, (void)in_tokens, (void)in_spans,  \
-    (void)in_items, (void)in_accepts, (void)in_seqs, (void)in_queries
+static kvf_config in_cfg;
+static kvf_prompt in_prompt;
+static kvf_open_params in_params;
+static kvf_namespace_key in_key;
+static const uint32_t *in_tokens = w.tokens;
+static kvf_media_span in_spans[1];
+static kvf_plan_item in_items[1];
+static kvf_accept in_accepts[1];
+static kvf_seq in_seqs[2];
+static kvf_row_query in_queries[2];
+
+static void inputs(void)
+{
+    const kvf_open_params params = {sizeof params, 0, 0, 1, NULL, 0, 0};
+    const kvf_namespace_key key = {sizeof key, 0, {1, 2, 3, 4}, 5, 6, 7, 8};
+    const kvf_media_span span = {12, 2, {1, 2, 3, 4}};
+    const kvf_plan_item item = {w.other, w.tokens, 2, 0};
+    const kvf_accept accept = {2, 2, NULL};
+    const kvf_row_query first = {w.seq, 0}, second = {w.other, 0};
+
+    in_cfg = config();
+    in_prompt = prompt();
+    in_params = params;
+    in_key = key;
+    in_spans[0] = span;
+    in_items[0] = item;
+    in_accepts[0] = accept;
+    in_seqs[0] = w.seq;
+    in_seqs[1] = w.other;
+    in_queries[0] = first;
+    in_queries[1] = second;
+}
 
 static void before_call(void)
 {

@@ -229,7 +229,7 @@ class Call:
         args = dict(self.args)
         if change:
             args.update(change)
-        lines = [f"    begin({state or self.state});", "    INPUTS;"]
+        lines = [f"    begin({state or self.state});", "    inputs();"]
         lines += [f"    {line}" for line in self.setup]
         if before:
             lines.append(f"    {before};")

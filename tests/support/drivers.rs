@@ -1,5 +1,6 @@
 //! The machines that are compared with the model.
 
+use crate::c_machine::CMachine;
 use crate::machine::Machine;
 use crate::rust_machine::{Flavour, RustMachine};
 use crate::spec::Spec;
@@ -9,7 +10,11 @@ use crate::spec::Spec;
 /// # Errors
 /// Says which feature of the configuration a machine lacks.
 pub fn all(spec: &Spec) -> Result<Vec<Box<dyn Machine>>, String> {
-    Ok(vec![Box::new(RustMachine::new(spec, Flavour::Plain)?), Box::new(RustMachine::new(spec, Flavour::Sugar)?)])
+    Ok(vec![
+        Box::new(RustMachine::new(spec, Flavour::Plain)?),
+        Box::new(RustMachine::new(spec, Flavour::Sugar)?),
+        Box::new(CMachine::new(spec)?),
+    ])
 }
 
 /// None: the model alone.

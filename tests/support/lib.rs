@@ -8,6 +8,7 @@
 //! Data path: spec, op -> text, bytes -> machine -> model, drivers -> device -> runner -> case, streams.
 
 pub mod bytes;
+pub mod c_machine;
 pub mod case;
 pub mod device;
 pub mod drivers;

@@ -5,6 +5,8 @@
 
 mod config;
 
+pub(crate) use config::roomy_chunks;
+
 use std::collections::BTreeMap;
 
 use kvfolio::{

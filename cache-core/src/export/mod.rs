@@ -28,10 +28,13 @@ impl Cache<'_> {
     /// Entries of a row that hold `len` tokens. The hidden anchor's row ends where the sequence becomes opaque.
     pub(crate) fn row_end(&self, index: u32, sequence: &Sequence, len: u32) -> u32 {
         let group = self.groups.get(index);
-        if self.limits.hidden && index == self.limits.anchor {
-            return group.pages(len.min(sequence.known));
+        if !self.limits.hidden || index != self.limits.anchor {
+            return group.pages(len);
         }
-        group.pages(len)
+        let entry = self.plan.entries.get(sequence.plan.saturating_sub(1));
+        let grows = self.plan.is_finished() && sequence.plan != 0 && entry.flags & crate::plan::NO_NODE == 0;
+        let known = if grows && sequence.known == sequence.len { len } else { sequence.known };
+        group.pages(len.min(known))
     }
 
     pub(crate) fn anchor_end(&self, sequence: &Sequence, len: u32) -> u32 {

@@ -56,9 +56,6 @@ impl Drop for OwnedCache {
 }
 
 fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -> Config<'c> {
-    let handles = (spec.max_sequences() + spec.max_tickets() + spec.max_transfers()) as u32;
-    let pages = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
-    let roomy = handles * groups.len() as u32 * (pages / CHUNK_ENTRIES + 3);
     Config {
         pools,
         groups,
@@ -66,7 +63,7 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
         tickets: spec.max_tickets() as u32,
         transfers: spec.max_transfers() as u32,
         namespaces: spec.namespaces.len() as u32 + 1,
-        table_chunks: if spec.table_chunks == 0 { roomy } else { spec.table_chunks },
+        table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
         events: spec.max_events() as u32,
         leases: spec.leases,
@@ -84,6 +81,14 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
         seed: u64::from(spec.seed),
         ..Config::new()
     }
+}
+
+/// Chunks of table entries: what the scenario says, else so many that they are never short.
+pub(crate) fn roomy_chunks(spec: &Spec) -> u32 {
+    let handles = (spec.max_sequences() + spec.max_tickets() + spec.max_transfers()) as u32;
+    let pages = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
+    let roomy = handles * spec.groups.len() as u32 * (pages / CHUNK_ENTRIES + 3);
+    if spec.table_chunks == 0 { roomy } else { spec.table_chunks }
 }
 
 const fn pool(pool: &spec::PoolSpec) -> PoolConfig {

@@ -1,0 +1,478 @@
+//! The C ABI behind the machine trait: every call goes through the functions of the header.
+
+mod config;
+
+use std::collections::BTreeMap;
+use core::ptr::{null, null_mut};
+
+use kvfolio_ffi as ffi;
+
+use crate::machine::{
+    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, Resource, SeqView, Shortage, Status, Value,
+    resolve_time,
+};
+use crate::op::{Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::spec::Spec;
+use config::size;
+
+/// Calls a function of the header; `Err` is any status but KVF_OK.
+macro_rules! call {
+    ($function:ident($($argument:expr),* $(,)?)) => {{
+        // SAFETY: each pointer is NULL where the header allows it, or comes from a live reference, or from a slice whose
+        // length is passed; the cache is this machine's, alive and used by one thread.
+        let status = unsafe { ffi::$function($($argument),*) };
+        if status == ffi::KVF_OK { Ok(()) } else { Err(status) }
+    }};
+}
+
+type Called = Result<Outcome, ffi::kvf_status>;
+
+/// A cache behind the C ABI and the handles that the labels stand for.
+pub struct CMachine {
+    cache: *mut ffi::kvf_cache,
+    /// What the cache lives in.
+    _memory: Vec<config::Block>,
+    spec: Spec,
+    tick: u64,
+    shortage: ffi::kvf_shortage,
+    namespaces: Vec<ffi::kvf_namespace>,
+    sequences: BTreeMap<Seq, ffi::kvf_seq>,
+    tickets: BTreeMap<Ticket, ffi::kvf_ticket>,
+    transfers: BTreeMap<Transfer, ffi::kvf_transfer>,
+}
+
+impl Drop for CMachine {
+    fn drop(&mut self) {
+        let _ = call!(kvf_cache_deinit(self.cache));
+    }
+}
+
+const fn no_shortage() -> ffi::kvf_shortage {
+    ffi::kvf_shortage {
+        struct_size: size::<ffi::kvf_shortage>(),
+        resource: 0,
+        group: 0,
+        need: 0,
+        have: 0,
+        reclaimable: 0,
+        pending: 0,
+        most: 0,
+    }
+}
+
+impl CMachine {
+    /// A cache of this configuration.
+    ///
+    /// # Errors
+    /// The status of the call that failed.
+    pub fn new(spec: &Spec) -> Result<Self, String> {
+        let (memory, cache) = config::init(spec)?;
+        let mut namespaces = Vec::new();
+        for key in &spec.namespaces {
+            let mut id = 0;
+            let opened = call!(kvf_namespace_open(cache, &config::namespace(key), &mut id, null_mut()));
+            opened.map_err(|status| format!("namespace: status {status}"))?;
+            namespaces.push(id);
+        }
+        Ok(Self {
+            cache,
+            _memory: memory,
+            spec: spec.clone(),
+            tick: 0,
+            shortage: no_shortage(),
+            namespaces,
+            sequences: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            transfers: BTreeMap::new(),
+        })
+    }
+
+    /// An unknown namespace must not become the default one, whose handle is also 0.
+    fn ns(&self, ns: u16) -> ffi::kvf_namespace {
+        self.namespaces.get(usize::from(ns)).copied().unwrap_or(u64::MAX)
+    }
+
+    fn seq(&self, seq: Seq) -> ffi::kvf_seq {
+        self.sequences.get(&seq).copied().unwrap_or(0)
+    }
+
+    fn ticket(&self, ticket: Ticket) -> ffi::kvf_ticket {
+        self.tickets.get(&ticket).copied().unwrap_or(0)
+    }
+
+    fn prompt(&self, ns: u16, tokens: &[u32]) -> ffi::kvf_prompt {
+        ffi::kvf_prompt {
+            struct_size: size::<ffi::kvf_prompt>(),
+            n_tokens: tokens.len() as u32,
+            tokens: tokens.as_ptr(),
+            spans: null(),
+            n_spans: 0,
+            reserved: 0,
+            ns: self.ns(ns),
+        }
+    }
+
+    fn step(&mut self, op: &Op) -> Called {
+        let cache = self.cache;
+        match op {
+            Op::Open { .. } | Op::OpenTicket { .. } | Op::Fork { .. } => self.open(op),
+            Op::Truncate { seq, len } => done(call!(kvf_seq_truncate(cache, self.seq(*seq), position(*len)))),
+            Op::Close { seq, discard } => {
+                let mode = if *discard { ffi::KVF_CLOSE_DISCARD } else { ffi::KVF_CLOSE_KEEP };
+                done(call!(kvf_seq_close(cache, self.seq(*seq), mode)))
+            }
+            Op::Verify { seq, upto } => done(call!(kvf_seq_verify(cache, self.seq(*seq), position(*upto)))),
+            Op::Publish { budget } => {
+                let mut pages = 0;
+                call!(kvf_prefix_publish(cache, *budget, &mut pages))?;
+                Ok(Outcome::ok(Value::Pages(pages)))
+            }
+            Op::Evict { pool, count } => {
+                let mut pages = 0;
+                call!(kvf_cache_evict(cache, u32::from(*pool), *count, &mut pages))?;
+                Ok(Outcome::ok(Value::Pages(pages)))
+            }
+            Op::Clear { ns: None } => done(call!(kvf_namespace_clear_all(cache))),
+            Op::Clear { ns: Some(ns) } => done(call!(kvf_namespace_clear(cache, self.ns(*ns)))),
+            Op::Advance { tick } => done(call!(kvf_cache_advance(cache, absolute(*tick)))),
+            Op::Lease { .. } | Op::SetClass { .. } | Op::SetQuota { .. } => Ok(Outcome::of(Status::Unsupported)),
+            Op::Drain => self.drain(),
+            Op::Check => Ok(Outcome::OK),
+            Op::Lookup { .. } | Op::Match { .. } | Op::Drop { .. } => self.find(op),
+            Op::IoBegin { .. } | Op::IoEnd { .. } => self.transfer(op),
+            _ => self.plan(op),
+        }
+    }
+
+    fn open(&mut self, op: &Op) -> Called {
+        let (cache, mut id) = (self.cache, 0);
+        let params = |ns| ffi::kvf_open_params {
+            struct_size: size::<ffi::kvf_open_params>(),
+            eviction_class: 0,
+            ns,
+            user: 0,
+            spans: null(),
+            n_spans: 0,
+            reserved: 0,
+        };
+        match op {
+            Op::Open { seq, ns } => {
+                call!(kvf_seq_open(cache, &params(self.ns(*ns)), &mut id, &mut self.shortage))?;
+                self.sequences.insert(*seq, id);
+                Ok(Outcome::OK)
+            }
+            Op::OpenTicket { seq, ticket } => {
+                let ticket = self.ticket(*ticket);
+                call!(kvf_seq_open_ticket(cache, ticket, &params(0), &mut id, &mut self.shortage))?;
+                self.sequences.insert(*seq, id);
+                Ok(Outcome::ok(Value::Hit(self.info(id)?.len)))
+            }
+            Op::Fork { source, children, at } => {
+                let mut ids = vec![0; children.len()];
+                let (source, at) = (self.seq(*source), position(*at));
+                call!(kvf_seq_fork(cache, source, at, ids.as_mut_ptr(), ids.len(), &mut self.shortage))?;
+                self.sequences.extend(children.iter().copied().zip(ids));
+                Ok(Outcome::OK)
+            }
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn find(&mut self, op: &Op) -> Called {
+        let (cache, mut id, mut hit) = (self.cache, 0, 0);
+        match op {
+            Op::Lookup { ns, tokens, limit } => {
+                call!(kvf_prefix_lookup(cache, &self.prompt(*ns, tokens), *limit, &mut hit))?;
+                Ok(Outcome::ok(Value::Hit(hit)))
+            }
+            Op::Match { ticket, ns, tokens, limit, until } => {
+                let prompt = self.prompt(*ns, tokens);
+                let until = until.map_or(ffi::KVF_NO_DEADLINE, absolute);
+                call!(kvf_prefix_match(cache, &prompt, *limit, until, &mut id, &mut hit, &mut self.shortage))?;
+                self.tickets.insert(*ticket, id);
+                Ok(Outcome::ok(Value::Hit(hit)))
+            }
+            Op::Drop { ticket } => done(call!(kvf_prefix_drop(cache, self.ticket(*ticket)))),
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn transfer(&mut self, op: &Op) -> Called {
+        let (cache, mut id) = (self.cache, 0);
+        match op {
+            Op::IoBegin { transfer, owner, begin, end, load } => {
+                let direction = if *load { ffi::KVF_IO_LOAD } else { ffi::KVF_IO_STORE };
+                match owner {
+                    Owner::Seq(seq) => {
+                        let seq = self.seq(*seq);
+                        call!(kvf_io_begin_seq(cache, seq, *begin, *end, direction, &mut id, &mut self.shortage))?;
+                    }
+                    Owner::Ticket(ticket) => {
+                        let ticket = self.ticket(*ticket);
+                        call!(kvf_io_begin_ticket(cache, ticket, *begin, *end, direction, &mut id, &mut self.shortage))?;
+                    }
+                }
+                self.transfers.insert(*transfer, id);
+                Ok(Outcome::OK)
+            }
+            Op::IoEnd { transfer, ok } => {
+                let id = self.transfers.get(transfer).copied().unwrap_or(0);
+                done(call!(kvf_io_end(cache, id, if *ok { ffi::KVF_IO_OK } else { ffi::KVF_IO_FAILED })))
+            }
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn plan(&mut self, op: &Op) -> Called {
+        let cache = self.cache;
+        match op {
+            Op::PlanBegin { tick } => done(call!(kvf_plan_begin(cache, absolute(*tick)))),
+            Op::PlanAdd { seq, count, tokens } => done(self.add(*seq, *count, tokens.as_deref())),
+            Op::PlanFinish => self.finish(),
+            Op::PlanCancel => done(call!(kvf_plan_cancel(cache))),
+            Op::PlanCommit { accepts } => {
+                let accepts: Vec<ffi::kvf_accept> = accepts
+                    .iter()
+                    .map(|accept| ffi::kvf_accept {
+                        accepted: accept.accepted.unwrap_or(0),
+                        verified: accept.verified.unwrap_or(0),
+                        tokens: null(),
+                    })
+                    .collect();
+                done(call!(kvf_plan_commit(cache, accepts.as_ptr(), accepts.len())))
+            }
+            Op::PlanAbort => done(call!(kvf_plan_abort(cache))),
+            Op::Reserve { seq, count, tokens } => {
+                call!(kvf_plan_begin(cache, self.tick))?;
+                if let Err(status) = self.add(*seq, *count, tokens.as_deref()) {
+                    call!(kvf_plan_cancel(cache))?;
+                    return Err(status);
+                }
+                self.finish()
+            }
+            Op::Append { seq, tokens } => {
+                let seq = self.seq(*seq);
+                let tokens: &[u32] = tokens;
+                done(call!(kvf_seq_append(cache, seq, tokens.as_ptr(), tokens.len(), null_mut(), &mut self.shortage)))
+            }
+            _ => Ok(Outcome::of(Status::Unsupported)),
+        }
+    }
+
+    fn add(&mut self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<(), ffi::kvf_status> {
+        // The ABI reads `count` tokens; a list of another length cannot be said in it.
+        if tokens.is_some_and(|tokens| tokens.len() != count as usize) {
+            return Err(ffi::KVF_ERR_ARGUMENT);
+        }
+        let tokens = tokens.map_or(null(), <[u32]>::as_ptr);
+        call!(kvf_plan_add(self.cache, self.seq(seq), count, tokens, &mut self.shortage))
+    }
+
+    fn finish(&mut self) -> Called {
+        let mut report = ffi::kvf_plan_report {
+            struct_size: size::<ffi::kvf_plan_report>(),
+            sequences: 0,
+            tokens: 0,
+            copies: 0,
+            scrubs: 0,
+            evicted: 0,
+        };
+        call!(kvf_plan_finish(self.cache, &mut report))?;
+        let none = ffi::kvf_page_copy { group: 0, source: 0, target: 0, tokens: 0 };
+        let (mut copies, mut n) = (vec![none; report.copies as usize], 0);
+        call!(kvf_plan_copies(self.cache, copies.as_mut_ptr(), copies.len(), &mut n))?;
+        assert_eq!(n, copies.len(), "copies");
+        let mut view = PlanView::default();
+        view.copies.extend(copies.iter().map(|copy| Copy {
+            group: copy.group as u16,
+            src: copy.source,
+            dst: copy.target,
+            tokens: copy.tokens,
+        }));
+        for group in 0..self.spec.groups.len() as u32 {
+            let count = report.tokens as usize;
+            let (mut slots, mut positions) = (vec![0; count], vec![0; count]);
+            call!(kvf_table_slots(self.cache, group, slots.as_mut_ptr(), positions.as_mut_ptr(), count, &mut n))?;
+            view.slots.push(slots);
+            view.positions = positions;
+        }
+        Ok(Outcome::ok(Value::Plan(view)))
+    }
+
+    fn drain(&mut self) -> Called {
+        let none = ffi::kvf_event { number: 0, key: 0, parent_key: 0, page: 0, namespace_slot: 0, group: 0, kind: 0 };
+        let mut events = vec![none; self.spec.max_events()];
+        let (mut count, mut lost) = (0, 0);
+        call!(kvf_events_read(self.cache, events.as_mut_ptr(), events.len(), &mut count, &mut lost))?;
+        let slots: BTreeMap<u32, u16> = self.namespaces.iter().map(|id| *id as u32).zip(0..).collect();
+        let event = |event: &ffi::kvf_event| {
+            Some(Event {
+                kind: match event.kind {
+                    ffi::KVF_EVENT_STORED => EventKind::Stored,
+                    ffi::KVF_EVENT_REMOVED => EventKind::Removed,
+                    _ => EventKind::Cleared,
+                },
+                group: event.group as u16,
+                page: event.page,
+                // The default namespace is open even where the scenario does not use it.
+                ns: Some(*slots.get(&event.namespace_slot)?),
+                key: event.key,
+                parent: event.parent_key,
+            })
+        };
+        Ok(Outcome::ok(Value::Events(events[..count].iter().filter_map(event).collect(), lost)))
+    }
+
+    fn info(&self, id: ffi::kvf_seq) -> Result<ffi::kvf_seq_info, ffi::kvf_status> {
+        let mut info = ffi::kvf_seq_info {
+            struct_size: size::<ffi::kvf_seq_info>(),
+            published: 0,
+            verified: 0,
+            len: 0,
+            written: 0,
+            known: 0,
+            ns: 0,
+            version: 0,
+            user: 0,
+        };
+        call!(kvf_seq_info_read(self.cache, id, &mut info))?;
+        Ok(info)
+    }
+
+    fn table(&self, id: ffi::kvf_seq, group: u32) -> Result<Vec<u32>, ffi::kvf_status> {
+        let mut pages = 0;
+        call!(kvf_seq_pages(self.cache, id, group, &mut pages))?;
+        let mut row = vec![0; pages as usize];
+        call!(kvf_table_dense(self.cache, group, &id, 1, pages, -1, row.as_mut_ptr(), row.len()))?;
+        Ok(row.into_iter().map(|page| page as u32).collect())
+    }
+
+    /// The machine's word for a status of the ABI.
+    fn refusal(&self, status: ffi::kvf_status) -> Outcome {
+        let status = match status {
+            ffi::KVF_ERR_ARGUMENT | ffi::KVF_ERR_TIME => Status::Argument,
+            ffi::KVF_ERR_STALE => Status::Stale,
+            ffi::KVF_ERR_BUSY | ffi::KVF_ERR_DUPLICATE => Status::Busy,
+            ffi::KVF_ERR_PLAN_STATE => Status::State,
+            ffi::KVF_ERR_WINDOW_LOST => Status::WindowLost,
+            ffi::KVF_ERR_UNSUPPORTED => Status::Unsupported,
+            ffi::KVF_RETRY | ffi::KVF_PENDING | ffi::KVF_NEVER => return self.short(status),
+            other => panic!("status {other}"),
+        };
+        Outcome::of(status)
+    }
+
+    fn short(&self, status: ffi::kvf_status) -> Outcome {
+        let short = &self.shortage;
+        let resource = match short.resource {
+            ffi::KVF_RESOURCE_PAGES => Resource::Pages,
+            ffi::KVF_RESOURCE_QUOTA => Resource::Quota,
+            ffi::KVF_RESOURCE_TABLE_CHUNKS => Resource::Chunks,
+            ffi::KVF_RESOURCE_SEQUENCES => Resource::Sequences,
+            ffi::KVF_RESOURCE_TICKETS => Resource::Tickets,
+            ffi::KVF_RESOURCE_TRANSFERS => Resource::Transfers,
+            ffi::KVF_RESOURCE_KEY_PARTS => Resource::Spans,
+            ffi::KVF_RESOURCE_LEASES => Resource::Leases,
+            ffi::KVF_RESOURCE_QUOTAS => Resource::Quotas,
+            _ => Resource::Plan,
+        };
+        let status = match status {
+            ffi::KVF_NEVER => Status::Never,
+            ffi::KVF_PENDING => Status::Pending,
+            _ if matches!(resource, Resource::Pages | Resource::Quota) => Status::Retry,
+            _ => Status::Capacity,
+        };
+        let value = Value::Short(Shortage {
+            resource,
+            group: short.group as u16,
+            need: short.need,
+            have: short.have,
+            reclaimable: short.reclaimable,
+            pending: short.pending,
+            fits: short.most,
+        });
+        Outcome { status, value }
+    }
+}
+
+fn done(called: Result<(), ffi::kvf_status>) -> Called {
+    called.map(|()| Outcome::OK)
+}
+
+fn position(pos: Pos) -> u32 {
+    match pos {
+        Pos::At(at) => at,
+        Pos::Back(_) => unreachable!("the runner resolves positions"),
+    }
+}
+
+const fn absolute(time: Time) -> u64 {
+    resolve_time(time, 0)
+}
+
+impl Machine for CMachine {
+    fn name(&self) -> &'static str {
+        "c"
+    }
+
+    fn apply(&mut self, op: &Op) -> Outcome {
+        self.shortage = no_shortage();
+        let outcome = self.step(op).unwrap_or_else(|status| self.refusal(status));
+        if let (Status::Ok, Op::PlanBegin { tick } | Op::Advance { tick }) = (outcome.status, op) {
+            self.tick = absolute(*tick);
+        }
+        outcome
+    }
+
+    fn pool(&self, pool: u16) -> PoolView {
+        let mut stats = ffi::kvf_pool_stats {
+            struct_size: size::<ffi::kvf_pool_stats>(),
+            pages: 0,
+            used: 0,
+            cached: 0,
+            free_pages: 0,
+            pending: 0,
+            peak_used: 0,
+            utilisation: 0,
+        };
+        call!(kvf_pool_stats_read(self.cache, u32::from(pool), &mut stats)).expect("a pool of the configuration");
+        PoolView { used: stats.used, cached: stats.cached, free: stats.free_pages, pending: stats.pending }
+    }
+
+    fn page(&self, pool: u16, page: u32) -> PageView {
+        let mut info = ffi::kvf_page_info { struct_size: size::<ffi::kvf_page_info>(), state: 0, indexed: 0, refs: 0 };
+        call!(kvf_page_info_read(self.cache, u32::from(pool), page, &mut info)).expect("a page of the configuration");
+        PageView { refs: info.refs, used: info.state == ffi::KVF_PAGE_USED, indexed: info.indexed == 1 }
+    }
+
+    fn sequence(&self, seq: Seq) -> Option<SeqView> {
+        let id = self.sequences.get(&seq).copied()?;
+        let info = self.info(id).ok()?;
+        let tables = (0..self.spec.groups.len() as u32).map(|group| self.table(id, group).expect("a live table"));
+        Some(SeqView { len: info.len, verified: info.verified, published: info.published, tables: tables.collect() })
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = 0;
+        call!(kvf_cache_digest(self.cache, &mut digest)).expect("a live cache");
+        digest
+    }
+
+    fn digest_kind(&self) -> u8 {
+        1
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let mut violation = ffi::kvf_violation { struct_size: size::<ffi::kvf_violation>(), rule: 0, index: 0 };
+        let (mut scratch, mut needed) = (Vec::new(), 0);
+        loop {
+            let (at, cap) = (<Vec<u32>>::as_mut_ptr(&mut scratch), scratch.len());
+            match call!(kvf_cache_check(self.cache, 2, at, cap, &mut needed, &mut violation)) {
+                Ok(()) if violation.rule == 0 => return Ok(()),
+                Err(ffi::KVF_ERR_SHORT_BUFFER) if needed > scratch.len() => scratch.resize(needed, 0),
+                Ok(()) | Err(ffi::KVF_ERR_CORRUPT) => return Err(format!("rule {} at {}", violation.rule, violation.index)),
+                Err(status) => return Err(format!("status {status}")),
+            }
+        }
+    }
+}
