@@ -8,6 +8,7 @@ use crate::ids::GroupId;
 /// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(u8)] // a tag of its own, so that a match reads no byte that is not set
 pub enum Error {
     /// An argument is outside its documented range.
     Argument,

@@ -220,7 +220,7 @@ impl Cache<'_> {
     /// Gives a ticket back. Its pages are touched as by a match.
     ///
     /// # Errors
-    /// `Stale`; `Busy` while a transfer runs on it.
+    /// `Stale`.
     pub fn drop_ticket(&mut self, ticket: TicketId) -> Result<(), Error> {
         let holder = self.holders.resolve(Kind::Ticket, ticket.parts())?;
         self.drop_holder(Kind::Ticket, holder);

@@ -34,7 +34,9 @@
 )]
 
 mod carve;
+mod layout;
 mod ptr;
+mod reports;
 mod short;
 
 pub mod status;

@@ -65,25 +65,32 @@ pub(crate) struct Status(pub(crate) kvf_status);
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        Self(match error {
-            Error::Argument => KVF_ERR_ARGUMENT,
-            Error::Duplicate => KVF_ERR_DUPLICATE,
-            Error::ShortBuffer(_) => KVF_ERR_SHORT_BUFFER,
-            Error::Unsupported => KVF_ERR_UNSUPPORTED,
-            Error::Config(_) => KVF_ERR_CONFIG,
-            Error::Stale => KVF_ERR_STALE,
-            Error::Busy => KVF_ERR_BUSY,
-            Error::PlanState => KVF_ERR_PLAN_STATE,
-            Error::WindowLost => KVF_ERR_WINDOW_LOST,
-            Error::TimeWentBack => KVF_ERR_TIME,
-            Error::Shortage(shortage) => match shortage.outcome {
-                Outcome::Retry => KVF_RETRY,
-                Outcome::Pending => KVF_PENDING,
-                Outcome::Never => KVF_NEVER,
-            },
-            Error::Corrupt => KVF_ERR_CORRUPT,
-            _ => KVF_ERR_INTERNAL,
-        })
+        Self(code_of(&error))
+    }
+}
+
+/// The number of an error. One copy of this table: it would be in each function otherwise.
+#[cold]
+#[inline(never)]
+fn code_of(error: &Error) -> kvf_status {
+    match error {
+        Error::Argument => KVF_ERR_ARGUMENT,
+        Error::Duplicate => KVF_ERR_DUPLICATE,
+        Error::ShortBuffer(_) => KVF_ERR_SHORT_BUFFER,
+        Error::Unsupported => KVF_ERR_UNSUPPORTED,
+        Error::Config(_) => KVF_ERR_CONFIG,
+        Error::Stale => KVF_ERR_STALE,
+        Error::Busy => KVF_ERR_BUSY,
+        Error::PlanState => KVF_ERR_PLAN_STATE,
+        Error::WindowLost => KVF_ERR_WINDOW_LOST,
+        Error::TimeWentBack => KVF_ERR_TIME,
+        Error::Shortage(shortage) => match shortage.outcome {
+            Outcome::Retry => KVF_RETRY,
+            Outcome::Pending => KVF_PENDING,
+            Outcome::Never => KVF_NEVER,
+        },
+        Error::Corrupt => KVF_ERR_CORRUPT,
+        _ => KVF_ERR_INTERNAL,
     }
 }
 

@@ -2,8 +2,8 @@
 
 mod config;
 
-use std::collections::BTreeMap;
 use core::ptr::{null, null_mut};
+use std::collections::BTreeMap;
 
 use kvfolio_ffi as ffi;
 
@@ -209,7 +209,15 @@ impl CMachine {
                     }
                     Owner::Ticket(ticket) => {
                         let ticket = self.ticket(*ticket);
-                        call!(kvf_io_begin_ticket(cache, ticket, *begin, *end, direction, &mut id, &mut self.shortage))?;
+                        call!(kvf_io_begin_ticket(
+                            cache,
+                            ticket,
+                            *begin,
+                            *end,
+                            direction,
+                            &mut id,
+                            &mut self.shortage
+                        ))?;
                     }
                 }
                 self.transfers.insert(*transfer, id);
@@ -470,7 +478,9 @@ impl Machine for CMachine {
             match call!(kvf_cache_check(self.cache, 2, at, cap, &mut needed, &mut violation)) {
                 Ok(()) if violation.rule == 0 => return Ok(()),
                 Err(ffi::KVF_ERR_SHORT_BUFFER) if needed > scratch.len() => scratch.resize(needed, 0),
-                Ok(()) | Err(ffi::KVF_ERR_CORRUPT) => return Err(format!("rule {} at {}", violation.rule, violation.index)),
+                Ok(()) | Err(ffi::KVF_ERR_CORRUPT) => {
+                    return Err(format!("rule {} at {}", violation.rule, violation.index));
+                }
                 Err(status) => return Err(format!("status {status}")),
             }
         }

@@ -28,8 +28,8 @@ const SECTIONS: &[&str] = &[
     "events",
     "introspect",
 ];
-/// What cbindgen need not see begins here in `types.rs`.
-const TYPES_END: &str = "/// Marks structs as such";
+/// Files of `ffi/src` that have types, in the order of the header.
+const TYPES: &[&str] = &["types", "reports"];
 const HEADER: &str = "include/kvfolio.h";
 const PREFACE: &str = include_str!("preface.h");
 
@@ -180,9 +180,9 @@ fn declarations(root: &Path) -> Result<Vec<Item>, String> {
 
 /// cbindgen sorts constants and types by itself; the source's order says which constant belongs to which type.
 fn order_like_source(root: &Path, items: &mut [Item]) -> Result<(), String> {
-    let mut sources = read(root, "types")?;
-    for section in SECTIONS {
-        sources.push_str(&read(root, section)?);
+    let mut sources = String::new();
+    for name in TYPES.iter().chain(SECTIONS) {
+        sources.push_str(&read(root, name)?);
     }
     items.sort_by_key(|item| {
         let found = ["const ", "type ", "struct ", "fn "].iter().filter_map(|word| {
@@ -210,9 +210,8 @@ fn run_cbindgen(root: &Path) -> Result<String, String> {
         sort_by: cbindgen::SortKey::None,
         ..cbindgen::Config::default()
     });
-    for name in ["status", "types"].iter().chain(SECTIONS) {
+    for name in ["status"].iter().chain(TYPES).chain(SECTIONS) {
         let source = read(root, name)?;
-        let source = source.split(TYPES_END).next().unwrap_or("");
         let path = directory.join(format!("{name}.rs"));
         // The library exports its functions only where it is the C library; cbindgen wants to see it plainly.
         let plain = source.replace("#[cfg_attr(kvf_capi, unsafe(no_mangle))]", "#[unsafe(no_mangle)]");

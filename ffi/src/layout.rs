@@ -1,0 +1,128 @@
+//! Layout of the header's structs: what C programs, other languages and the core rely on, asserted.
+
+use core::mem::offset_of;
+
+use kvfolio::{
+    CloseMode, Direction, EventKind, IndexKind, MediaSpan, Move, PageState, Policy, PublishMode, Resource, RowDelta,
+    RowQuery, WindowKeep,
+};
+
+use crate::io::{KVF_IO_LOAD, KVF_IO_STORE};
+use crate::ptr::Versioned;
+use crate::retain::{KVF_MOVE_COLD, KVF_MOVE_HOT};
+use crate::types::*;
+
+/// Marks structs as such and asserts their layout: size, and offsets of all fields, where pointers have 64 bits.
+macro_rules! layout {
+    ($($name:ident $required:ident $size:literal { $($field:ident $offset:literal),* };)*) => {$(
+        // SAFETY: repr(C), begins with struct_size, and has only integers and raw pointers.
+        unsafe impl Versioned for $name {
+            const REQUIRED: usize = offset_of!($name, $required);
+        }
+        layout!(@ $name $size { struct_size 0, $($field $offset),* });
+    )*};
+    (@ $name:ident $size:literal { $($field:ident $offset:literal),* }) => {
+        #[cfg(target_pointer_width = "64")]
+        const _: () = {
+            assert!(size_of::<$name>() == $size);
+            $(assert!(offset_of!($name, $field) == $offset);)*
+        };
+    };
+}
+
+layout! {
+    kvf_pool_config policy 12 { pages 4, policy 8 };
+    kvf_group_config sealed_pool 36 {
+        kind 4, page_tokens 8, pool 12, sealed_pool 16, window 20, sinks 24, window_keep 28, flags 32
+    };
+    kvf_config tickets 112 {
+        abi_version 4, pools 8, groups 16, n_pools 24, n_groups 28, sequences 32, tickets 36, transfers 40, namespaces 44,
+        table_chunks 48, plan_sequences 52, plan_tokens 56, plan_copies 60, key_parts 64, events 68, leases 72, quotas 76,
+        classes 80, index 84, index_nodes 88, publish 92, flags 96, reserved 100, seed 104
+    };
+    kvf_namespace_key tenant 72 { reserved 4, tenant 8, model 40, adapter 48, adapter_generation 56, format 64 };
+    kvf_shortage group 32 { resource 4, group 8, need 12, have 16, reclaimable 20, pending 24, most 28 };
+    kvf_open_params eviction_class 40 { eviction_class 4, ns 8, user 16, spans 24, n_spans 32, reserved 36 };
+    kvf_seq_info written 48 {
+        published 4, verified 8, len 12, written 16, known 20, ns 24, version 32, user 40
+    };
+    kvf_prompt spans 40 { n_tokens 4, tokens 8, spans 16, n_spans 24, reserved 28, ns 32 };
+    kvf_plan_report scrubs 24 { sequences 4, tokens 8, copies 12, scrubs 16, evicted 20 };
+    kvf_delta_report reserved 24 { rows 4, entries 8, reserved 12, version 16 };
+    kvf_ring_report end 16 { sinks 4, first 8, end 12 };
+    kvf_stats tickets 120 {
+        sequences 4, tickets 8, transfers 12, free_chunks 16, free_key_parts 20, indexed_pages 24, reserved 28, events 32,
+        waiting_events 40, queried_tokens 48, hit_tokens 56, committed_tokens 64, published_pages 72, duplicate_pages 80,
+        evicted_pages 88, copied_pages 96, plans 104, tick 112
+    };
+    kvf_pool_stats pending 32 { pages 4, used 8, cached 12, free_pages 16, pending 20, peak_used 24, utilisation 28 };
+    kvf_page_info indexed 16 { state 4, indexed 8, refs 12 };
+    kvf_violation index 12 { rule 4, index 8 };
+}
+layout!(@ kvf_media_span 40 { start 0, length 4, digest 8 });
+layout!(@ kvf_plan_item 24 { seq 0, tokens 8, count 16, reserved 20 });
+layout!(@ kvf_accept 16 { accepted 0, verified 4, tokens 8 });
+layout!(@ kvf_page_copy 16 { group 0, source 4, target 8, tokens 12 });
+layout!(@ kvf_page_ref 8 { pool 0, page 4 });
+layout!(@ kvf_row_query 16 { seq 0, since 8 });
+layout!(@ kvf_row_delta 12 { row 0, start 4, count 8 });
+layout!(@ kvf_event 40 { number 0, key 8, parent_key 16, page 24, namespace_slot 28, group 32, kind 36 });
+
+/// Asserts that a record is the core's type bit for bit, so that buffers of it can be lent to the core.
+macro_rules! same_layout {
+    ($($name:ident = $core:ident { $($field:ident = $core_field:ident),* };)*) => {$(
+        const _: () = {
+            assert!(size_of::<$name>() == size_of::<$core>() && align_of::<$name>() == align_of::<$core>());
+            $(assert!(offset_of!($name, $field) == offset_of!($core, $core_field));)*
+        };
+    )*};
+}
+
+same_layout! {
+    kvf_media_span = MediaSpan { start = start, length = length, digest = digest };
+    kvf_row_query = RowQuery { seq = sequence, since = since };
+    kvf_row_delta = RowDelta { row = row, start = start, count = count };
+}
+
+/// Asserts that the constants are the core's numbers.
+macro_rules! same_numbers {
+    ($($name:ident = $core:path;)*) => { const _: () = { $(assert!($name == $core as u32);)* }; };
+}
+
+same_numbers! {
+    KVF_POLICY_LRU = Policy::Lru;
+    KVF_POLICY_FIFO = Policy::Fifo;
+    KVF_POLICY_LFU = Policy::Lfu;
+    KVF_WINDOW_CACHED = WindowKeep::Cached;
+    KVF_WINDOW_EXACT = WindowKeep::Exact;
+    KVF_INDEX_TREE = IndexKind::Tree;
+    KVF_INDEX_FLAT = IndexKind::Flat;
+    KVF_INDEX_NONE = IndexKind::None;
+    KVF_PUBLISH_IMMEDIATE = PublishMode::Immediate;
+    KVF_PUBLISH_DEFERRED = PublishMode::Deferred;
+    KVF_RESOURCE_PAGES = Resource::Pages;
+    KVF_RESOURCE_TABLE_CHUNKS = Resource::TableChunks;
+    KVF_RESOURCE_SEQUENCES = Resource::Sequences;
+    KVF_RESOURCE_TICKETS = Resource::Tickets;
+    KVF_RESOURCE_TRANSFERS = Resource::Transfers;
+    KVF_RESOURCE_NAMESPACES = Resource::Namespaces;
+    KVF_RESOURCE_PLAN_SEQUENCES = Resource::PlanSequences;
+    KVF_RESOURCE_PLAN_TOKENS = Resource::PlanTokens;
+    KVF_RESOURCE_PLAN_COPIES = Resource::PlanCopies;
+    KVF_RESOURCE_KEY_PARTS = Resource::KeyParts;
+    KVF_RESOURCE_LEASES = Resource::Leases;
+    KVF_RESOURCE_QUOTAS = Resource::Quotas;
+    KVF_RESOURCE_QUOTA = Resource::Quota;
+    KVF_CLOSE_KEEP = CloseMode::Keep;
+    KVF_CLOSE_DISCARD = CloseMode::Discard;
+    KVF_MOVE_COLD = Move::Cold;
+    KVF_MOVE_HOT = Move::Hot;
+    KVF_IO_STORE = Direction::Store;
+    KVF_IO_LOAD = Direction::Load;
+    KVF_EVENT_STORED = EventKind::Stored;
+    KVF_EVENT_REMOVED = EventKind::Removed;
+    KVF_EVENT_CLEARED = EventKind::Cleared;
+    KVF_PAGE_FREE = PageState::Free;
+    KVF_PAGE_CACHED = PageState::Cached;
+    KVF_PAGE_USED = PageState::Used;
+}
