@@ -233,7 +233,7 @@ typedef struct kvf_config {
  * Says whether a configuration is usable. On KVF_ERR_CONFIG `field`, which may be NULL, gets the
  * number of what is wrong: 1 pools, 2 groups, 3 page_tokens, 4 pool of a group, 5 window, 6
  * sequences, 7 tickets, transfers, namespaces or leases, 8 quotas, 9 classes, 10 index_nodes, 11 an
- * array of more than 2^32 - 1 elements.
+ * array of more than 2^32 - 1 elements, 13 an index, but the library was built without one.
  */
 kvf_status kvf_config_check(const kvf_config *cfg, uint32_t *field);
 
@@ -493,6 +493,19 @@ kvf_status kvf_seq_pages(const kvf_cache *cache, kvf_seq seq, uint32_t group, ui
 /* `tokens` gets how many leading tokens of two sequences lie in the same pages. O(pages). */
 kvf_status kvf_seq_shared_tokens(const kvf_cache *cache, kvf_seq a, kvf_seq b, uint32_t *tokens);
 
+/*
+ * `share` gets how alike two sequences are to the cache, in thousandths: 1000 * shared / length of
+ * the longer one, where shared is what kvf_seq_shared_tokens gives. O(pages).
+ */
+kvf_status kvf_seq_cache_hit(const kvf_cache *cache, kvf_seq a, kvf_seq b, uint32_t *share);
+
+/*
+ * `pages` gets how many leading pages of a sequence's row in a group are of the group's sealed
+ * pool. O(1).
+ */
+kvf_status kvf_seq_sealed_pages(const kvf_cache *cache, kvf_seq seq, uint32_t group,
+                                uint32_t *pages);
+
 /* =================================================================================================
  * 6. Prefix index
  *
@@ -533,7 +546,7 @@ kvf_status kvf_prefix_match(kvf_cache *cache, const kvf_prompt *prompt, uint32_t
                             kvf_tick deadline, kvf_ticket *ticket, uint32_t *tokens,
                             kvf_shortage *shortage);
 
-/* Gives a ticket back. KVF_ERR_BUSY while a transfer runs on it. */
+/* Gives a ticket back. A transfer that runs on it keeps its pages until it ends. */
 kvf_status kvf_prefix_drop(kvf_cache *cache, kvf_ticket ticket);
 
 /*
@@ -586,6 +599,16 @@ kvf_status kvf_plan_add(kvf_cache *cache, kvf_seq seq, uint32_t count, const kvf
 kvf_status kvf_plan_add_batch(kvf_cache *cache, const kvf_plan_item *items, size_t n,
                               kvf_status *statuses, size_t *n_added, kvf_shortage *shortage);
 
+/*
+ * Promises that the pages below entry `upto` of a sequence's row move to the group's sealed pool in
+ * this plan. The sequence is in the plan, and these pages are full of committed tokens. Their
+ * copies are among those of kvf_plan_copies; after commit the old pages are free. Once per sequence
+ * and group: KVF_ERR_DUPLICATE. KVF_ERR_ARGUMENT for a group without a sealed pool, or when `upto`
+ * is sealed already or not full. O(1).
+ */
+kvf_status kvf_plan_seal(kvf_cache *cache, kvf_seq seq, uint32_t group, uint32_t upto,
+                         kvf_shortage *shortage);
+
 /* Gives a plan up while it is built. */
 kvf_status kvf_plan_cancel(kvf_cache *cache);
 
@@ -602,6 +625,8 @@ typedef struct kvf_page_copy {
     uint32_t source; /* Read this page, */
     uint32_t target; /* write this one, */
     uint32_t tokens; /* for its first so many tokens. */
+    uint32_t seals;  /* 1 = the target is a page of the group's sealed pool: the copy changes the
+                      * page's form. Else 0. */
 } kvf_page_copy;
 
 /*
@@ -629,8 +654,8 @@ typedef struct kvf_accept {
                               * added. */
     uint32_t verified;       /* How many of these are final. The others count, are never
                               * published, and are settled by kvf_seq_verify or kvf_seq_truncate. */
-    const kvf_token *tokens; /* [accepted], ids of the accepted tokens where the plan was given
-                              * none; else NULL. */
+    const kvf_token *tokens; /* [accepted], ids of the accepted tokens, where kvf_plan_add was
+                              * given none or other ones; else NULL. */
 } kvf_accept;
 
 /*
@@ -844,6 +869,18 @@ typedef struct kvf_event {
  */
 kvf_status kvf_events_read(kvf_cache *cache, kvf_event *events, size_t cap, size_t *n,
                            uint64_t *lost);
+
+/*
+ * Lists everything that the index holds as KVF_EVENT_STORED records, parents before children: what
+ * a reader starts from, or starts again from after lost events. `n` gets how many, `last` the
+ * number of the last event made; folding the records and all later events gives the index.
+ * `scratch` needs 1 + pages / 32 elements for the pages of the pool that carries the index (or
+ * index_nodes), and is overwritten. On KVF_ERR_SHORT_BUFFER `n` gets the elements needed, of
+ * `scratch` while that is too short, else of `events`. KVF_ERR_UNSUPPORTED where no events are
+ * made. O(nodes * runs of their paths).
+ */
+kvf_status kvf_events_keys(const kvf_cache *cache, uint32_t *scratch, size_t scratch_cap,
+                           kvf_event *events, size_t cap, size_t *n, uint64_t *last);
 
 /* =================================================================================================
  * 12. Statistics and diagnosis

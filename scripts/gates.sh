@@ -144,8 +144,9 @@ bare() {
     rustc=$(command -p -v rustc) cargo=$(command -p -v cargo)
     export RUSTC="$rustc" RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/bare"
     unset RUSTUP_TOOLCHAIN
-    gate "kvfolio-ffi builds for $triple" "$cargo" rustc -q -p kvfolio-ffi --profile capi --target $triple -Zbuild-std=core \
-        --crate-type staticlib -- --cfg kvf_capi || return
+    local build="$cargo rustc -q -p kvfolio-ffi --profile capi --target $triple -Zbuild-std=core --crate-type staticlib"
+    gate "kvfolio-ffi builds for $triple without the index" $build --no-default-features -- --cfg kvf_capi
+    gate "kvfolio-ffi builds for $triple" $build -- --cfg kvf_capi || return
     local archive="$target/bare/$triple/capi/libkvfolio_ffi.a"
     gate "no panic symbol in it" empty panics "$archive"
     gate "no float helper is asked for" empty floats "$archive"

@@ -15,7 +15,10 @@ use crate::limits::{Limits, free_words_of};
 #[macro_export]
 macro_rules! for_each_array {
     ($apply:ident $($extra:tt)*) => {
-        $apply! {
+        $crate::for_each_array! { [$apply] $($extra)* }
+    };
+    ([$($apply:tt)*] $($extra:tt)*) => {
+        $($apply)*! {
             $($extra)*
             groups: $crate::records::Group,
             pools: $crate::records::Pool,
@@ -219,7 +222,7 @@ impl StorageCounts {
 #[macro_export]
 macro_rules! static_cache {
     ($visibility:vis struct $name:ident = $config:expr) => {
-        $crate::for_each_array!(__static_cache @ ($visibility) ($name) ($config));
+        $crate::for_each_array!([$crate::__static_cache] @ ($visibility) ($name) ($config));
     };
 }
 

@@ -54,7 +54,7 @@ static int load_model(struct chat *chat)
                            "  scripts/fetch_model.sh fetches SmolLM2-135M-Instruct (98 MB); or name another file by\n"
                            "  --model PATH; or try --model random, which needs no file and makes no sense", name);
     if (load(&chat->loaded, name, &error) != 0)
-        return complain(2, "%s: %s", name, error.text);
+        return complain(2, "%s", error.text);
     return 0;
 }
 
@@ -116,11 +116,11 @@ static int submit(struct chat *chat, const char *text, size_t size)
     return id < 0 ? complain(-1, "%s", error.text) : id;
 }
 
-/* Steps until all requests are done. */
+/* Steps until all requests are done. Returns 1 when one of them did not get as far as it should. */
 static int run(struct chat *chat)
 {
     struct error error;
-    int left;
+    int left, cut_short = 0;
 
     do {
         long long done = 0, all = 0;
@@ -132,7 +132,9 @@ static int run(struct chat *chat)
         }
         console_progress(chat->console, done, all);
     } while (left > 0);
-    return left < 0 ? complain(1, "%s", error.text) : 0;
+    for (int i = 0; i < scheduler_requests(chat->scheduler); i++)
+        cut_short |= scheduler_request(chat->scheduler, i)->end == END_NO_ROOM;
+    return left < 0 ? complain(1, "%s", error.text) : cut_short;
 }
 
 /* A prompt in the chat template, or as it is. */
@@ -155,6 +157,8 @@ static int serve(struct chat *chat, char **prompts, int n)
         struct text_buffer text;
         if (write_prompt(&chat->options, prompts[i], &text) != 0)
             return complain(1, "out of memory");
+        if (n > 1)
+            console_prompt(chat->console, i, prompts[i]);
         submitted += submit(chat, text.bytes, text.size) >= 0;
         free(text.bytes);
     }
@@ -211,10 +215,10 @@ static int converse(struct chat *chat)
             status = text_add(&text, line, (size_t)n);
         else
             status = text_add_turn(&text, "user", line) == 0 ? text_add_opening(&text) : -1;
-        id = status == 0 ? submit(chat, text.bytes, text.size) : -1;
-        if (id < 0)
+        if (status != 0)
             break;
-        status = run(chat);
+        id = submit(chat, text.bytes, text.size);
+        status = id < 0 ? 1 : run(chat);
         if (status == 0)
             status = add_answer(chat, id, &text);
     }
@@ -250,7 +254,7 @@ int main(int argc, char **argv)
         status = start(&chat, n > 1 || chat.options.samples > 1);
     if (status == 0)
         status = n > 0 ? serve(&chat, prompts, n) : converse(&chat);
-    if (status == 0 && !chat.options.quiet) {
+    if (status <= 1 && chat.scheduler && !chat.options.quiet) {
         chat.cache->usage(chat.cache, &usage);
         console_table(scheduler_counts(chat.scheduler), &usage);
     }

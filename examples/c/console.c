@@ -125,6 +125,17 @@ static void show(struct console *c, const struct request *r, struct stream *s, c
     fflush(stdout);
 }
 
+void console_prompt(struct console *c, int prompt_id, const char *text)
+{
+    int length = (int)strcspn(text, "\n");
+    const int cut = length > LINE;
+
+    for (length = cut ? LINE : length; cut && ((unsigned char)text[length] & 0xc0) == 0x80; length--)
+        ; /* back to the first byte of a character */
+    hide_bar(c);
+    printf("[%d] > %.*s%s\n", prompt_id + 1, length, text, cut || text[length] ? " ..." : "");
+}
+
 void console_token(void *console, const struct request *r, int32_t token)
 {
     struct console *c = console;
@@ -151,7 +162,7 @@ void console_token(void *console, const struct request *r, int32_t token)
         show(c, r, s, "\n", 1);
     if (r->end == END_NO_ROOM) {
         hide_bar(c);
-        fprintf(stderr, "kvf-chat: chat %d ends early: its %d tokens fill the whole cache (try more --pages)\n",
+        fprintf(stderr, "kvf-chat: chat %d ends early: its %d tokens are more than the cache holds (try --pages)\n",
                 r->prompt_id + 1, r->n_tokens);
     }
 }
@@ -175,7 +186,7 @@ void console_table(const struct scheduler_counts *n, const struct cache_usage *u
 {
     const double mib = 1.0 / (1 << 20);
 
-    printf("\n");
+    printf("\nchats at a time        %d at most\n", n->most_running);
     if (u->page_tokens > 0) {
         printf("pages of %-3d tokens    %d in use, %d at the peak, of %d\n", u->page_tokens, u->used, u->peak, u->pages);
         printf("peak utilisation       %.1f %% of the pages\n", 100.0 * u->peak / u->pages);
@@ -185,14 +196,16 @@ void console_table(const struct scheduler_counts *n, const struct cache_usage *u
     printf("memory of the peak     %.1f MiB of keys and values\n", (double)u->page_bytes * u->peak * mib);
     printf("hit tokens             %lld found in the cache\n", n->hit_tokens);
     printf("computed tokens        %lld\n", n->computed_tokens);
-    printf("copies, evictions      %lld, %lld pages\n", u->copies, u->evicted);
+    if (u->page_tokens > 0)
+        printf("copies, evictions      %lld, %lld pages\n", u->copies, u->evicted);
     if (n->forked || n->preempted)
         printf("forked, preempted      %lld, %lld chats\n", n->forked, n->preempted);
     if (n->drafted)
         printf("drafted tokens         %lld, of which %lld were right\n", n->drafted, n->accepted);
     printf("made                   %lld tokens in %lld steps, %.2f s: %.1f tokens/s\n", n->made_tokens, n->steps,
            n->seconds, n->seconds > 0 ? (double)n->made_tokens / n->seconds : 0.0);
-    printf("in calls of kvfolio    %.3f %% of the time, %.1f us a step\n",
-           n->seconds > 0 ? 100.0 * u->seconds / n->seconds : 0.0,
-           n->steps > 0 ? 1e6 * u->seconds / (double)n->steps : 0.0);
+    if (u->page_tokens > 0)
+        printf("in calls of kvfolio    %.3f %% of the time, %.1f us a step\n",
+               n->seconds > 0 ? 100.0 * u->seconds / n->seconds : 0.0,
+               n->steps > 0 ? 1e6 * u->seconds / (double)n->steps : 0.0);
 }

@@ -11,6 +11,9 @@ struct console;
 struct console *console_new(const struct tokenizer *tokenizer, int prefixed, int samples, struct error *error);
 void console_free(struct console *console);
 
+/* Shows a prompt before its text is made. */
+void console_prompt(struct console *console, int prompt_id, const char *text);
+
 /* For scheduler_config.on_token. */
 void console_token(void *console, const struct request *request, int32_t token);
 

@@ -88,6 +88,8 @@ int scheduler_submit(struct scheduler *s, const int32_t *tokens, int n, int max_
         return fail(error, "an empty prompt");
     if (n >= s->config.context)
         return fail(error, "the prompt has %d tokens, the model reads at most %d", n, s->config.context - 1);
+    if (max_new > s->config.context - n)
+        max_new = s->config.context - n;
     r = new_request(s, tokens, n, max_new);
     if (!r)
         return fail(error, "out of memory for a request");
@@ -159,7 +161,7 @@ static int32_t take(struct scheduler *s, struct request *r, int row)
     s->counts.made_tokens++;
     if (token == s->config.end)
         r->end = END_TOKEN;
-    else if (r->n_tokens - r->n_prompt >= r->max_new || r->n_tokens >= s->config.context)
+    else if (r->n_tokens - r->n_prompt >= r->max_new)
         r->end = END_LENGTH;
     tell(s, r, token);
     return token;
@@ -225,7 +227,6 @@ static int run_plan(struct scheduler *s, struct error *error)
         s->cache->abort(s->cache);
         return -1;
     }
-    s->counts.rows += batch.n;
     for (int i = 0; i < s->n_plan; i++) {
         struct request *r = s->plan[i];
         const int completes = r->len + r->count == r->n_tokens;

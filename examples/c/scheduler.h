@@ -59,7 +59,7 @@ struct scheduler_config {
 };
 
 struct scheduler_counts {
-    long long steps, rows, prompt_rows;
+    long long steps;
     long long hit_tokens;      /* tokens that were not computed because the cache had them */
     long long computed_tokens; /* tokens computed and kept */
     long long made_tokens;

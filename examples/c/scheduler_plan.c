@@ -43,7 +43,6 @@ int scheduler_admit(struct scheduler *s, struct error *error)
 {
     for (int i = 0; i < s->n_requests && s->n_running < s->config.max_running; i++) {
         struct request *r = s->requests[i];
-        const int others = promised(s);
         enum cache_answer answer;
         uint64_t sequence;
         int hit;
@@ -60,7 +59,7 @@ int scheduler_admit(struct scheduler *s, struct error *error)
         }
         if (answer != CACHE_OK)
             break;
-        if (s->n_running > 0 && !s->cache->has_room(s->cache, hit, r->n_tokens + 1 + others)) {
+        if (s->n_running > 0 && !s->cache->has_room(s->cache, hit, r->n_tokens + 1 + promised(s))) {
             if (s->cache->close(s->cache, sequence, CACHE_KEEP, error) != 0)
                 return -1;
             break;
@@ -123,11 +122,9 @@ static int plan_request(struct scheduler *s, struct request *r, int count, int d
 /* Drafts for a request that is generating, at most as many as it may still make; none where it will be forked. */
 static int draft_for(const struct scheduler *s, struct request *r)
 {
-    const int left = r->n_prompt + r->max_new - r->n_tokens - 1, context = s->config.context - r->n_tokens - 1;
-    int k = s->config.draft;
+    const int left = r->n_prompt + r->max_new - r->n_tokens - 1;
+    const int k = s->config.draft < left ? s->config.draft : left;
 
-    k = k < left ? k : left;
-    k = k < context ? k : context;
     return k > 0 && r->samples == 1 ? draft_lookup(r->tokens, r->n_tokens, k, r->tokens + r->n_tokens) : 0;
 }
 
@@ -151,10 +148,8 @@ int scheduler_plan(struct scheduler *s, struct error *error)
             continue;
         if (plan_request(s, r, left < budget ? left : budget, 0, error) != 0)
             return -1;
-        if (r->planned >= 0) {
+        if (r->planned >= 0)
             budget -= r->count;
-            s->counts.prompt_rows += r->count;
-        }
     }
     return 0;
 }

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn kvf_cache_init(
             return Err(Status(KVF_ERR_ALIGNMENT));
         }
         let place = mem.cast::<MaybeUninit<kvf_cache>>();
-        let make = |config: &kvfolio::Config<'_>| {
+        let mut make = |config: &kvfolio::Config<'_>| {
             // SAFETY: aligned; rules (a) and (c) for the bytes. The cache itself is first in the walk, so the slices do not
             // touch it.
             let Carved { storage, accepts } = unsafe { carve::carve(mem.cast(), len, config) }?;
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn kvf_cache_init(
             Ok(())
         };
         // SAFETY: rule (a).
-        unsafe { with_config(cfg, make) }?;
+        unsafe { with_config(cfg, &mut make) }?;
         out.set(mem.cast());
         Ok(())
     };

@@ -30,19 +30,26 @@ use crate::version::KVF_ABI_VERSION;
 
 /// Says whether a configuration is usable. On KVF_ERR_CONFIG `field`, which may be NULL, gets the number of what is wrong:
 /// 1 pools, 2 groups, 3 page_tokens, 4 pool of a group, 5 window, 6 sequences, 7 tickets, transfers, namespaces or leases,
-/// 8 quotas, 9 classes, 10 index_nodes, 11 an array of more than 2^32 - 1 elements.
+/// 8 quotas, 9 classes, 10 index_nodes, 11 an array of more than 2^32 - 1 elements,
+/// 13 an index, but the library was built without one.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_config_check(cfg: *const kvf_config, field: *mut u32) -> kvf_status {
     let check = || {
         // SAFETY: rule (a).
         let field = unsafe { ptr::optional_out(field) }?;
+        let mut wrong = None;
         // SAFETY: rule (a).
-        let wrong = unsafe { with_config(cfg, |config| Ok(kvfolio::StorageCounts::of(config).err())) };
-        let wrong = match wrong {
-            Err(Refused::Field(wrong)) => Some(wrong),
-            Err(Refused::Status(status)) => return Err(status),
-            Ok(wrong) => wrong,
+        let read = unsafe {
+            with_config(cfg, &mut |config| {
+                wrong = kvfolio::StorageCounts::of(config).err();
+                Ok(())
+            })
         };
+        match read {
+            Err(Refused::Field(field)) => wrong = Some(field),
+            Err(Refused::Status(status)) => return Err(status),
+            Ok(()) => {}
+        }
         let Some(wrong) = wrong else { return Ok(()) };
         if let Some(field) = field {
             field.set(wrong as u32);
@@ -62,8 +69,15 @@ pub unsafe extern "C" fn kvf_cache_required_size(
     let measure = || {
         // SAFETY: rule (a).
         let (bytes, align) = unsafe { (ptr::out(bytes)?, ptr::out(align)?) };
+        let mut size = 0;
         // SAFETY: rule (a).
-        bytes.set(unsafe { with_config(cfg, carve::size) }?);
+        unsafe {
+            with_config(cfg, &mut |config| {
+                size = carve::size(config)?;
+                Ok(())
+            })
+        }?;
+        bytes.set(size);
         align.set(carve::ALIGN);
         Ok(())
     };
@@ -96,10 +110,7 @@ impl From<Refused> for Status {
 ///
 /// # Safety
 /// Rule (a).
-pub(crate) unsafe fn with_config<R>(
-    cfg: *const kvf_config,
-    run: impl FnOnce(&Config<'_>) -> Result<R, Status>,
-) -> Result<R, Refused> {
+pub(crate) unsafe fn with_config(cfg: *const kvf_config, run: Run<'_>) -> Result<(), Refused> {
     // SAFETY: rule (a).
     let cfg = unsafe { ptr::input(cfg) }?;
     if cfg.abi_version != KVF_ABI_VERSION {
@@ -117,26 +128,36 @@ pub(crate) unsafe fn with_config<R>(
     // SAFETY: rule (a).
     let (pools, groups) =
         unsafe { (ptr::inputs(cfg.pools, cfg.n_pools as usize)?, ptr::inputs(cfg.groups, cfg.n_groups as usize)?) };
-    let result = match groups.count {
-        0..=8 => with_arrays::<8, R>(&cfg, &pools, &groups, run),
-        9..=64 => with_arrays::<64, R>(&cfg, &pools, &groups, run),
-        _ => with_arrays::<MAX_GROUPS, R>(&cfg, &pools, &groups, run),
+    let given = Given { cfg: &cfg, pools, groups };
+    let result = match given.groups.count {
+        0..=8 => with_groups::<8>(&given, run),
+        9..=64 => with_groups::<64>(&given, run),
+        _ => with_groups::<MAX_GROUPS>(&given, run),
     };
     Ok(result?)
 }
 
+/// What to do with a configuration.
+type Run<'a> = &'a mut dyn FnMut(&Config<'_>) -> Result<(), Status>;
+
+/// A configuration as it was given.
+struct Given<'a> {
+    cfg: &'a kvf_config,
+    pools: Inputs<kvf_pool_config>,
+    groups: Inputs<kvf_group_config>,
+}
+
 #[inline(never)]
-fn with_arrays<const GROUPS: usize, R>(
-    cfg: &kvf_config,
-    pools: &Inputs<kvf_pool_config>,
-    groups: &Inputs<kvf_group_config>,
-    run: impl FnOnce(&Config<'_>) -> Result<R, Status>,
-) -> Result<R, Status> {
+fn with_groups<const GROUPS: usize>(given: &Given<'_>, run: Run<'_>) -> Result<(), Status> {
+    convert(given, &mut [GroupConfig::FULL; GROUPS], run)
+}
+
+fn convert(given: &Given<'_>, group_array: &mut [GroupConfig], run: Run<'_>) -> Result<(), Status> {
+    let Given { cfg, pools, groups } = given;
     let mut pool_array = [PoolConfig::default(); MAX_POOLS];
     for (index, slot) in pool_array.iter_mut().enumerate().take(pools.count) {
         *slot = pool(&pools.get(index)?)?;
     }
-    let mut group_array = [GroupConfig::FULL; GROUPS];
     for (index, slot) in group_array.iter_mut().enumerate().take(groups.count) {
         *slot = group(&groups.get(index)?)?;
     }

@@ -62,7 +62,7 @@ layout! {
 layout!(@ kvf_media_span 40 { start 0, length 4, digest 8 });
 layout!(@ kvf_plan_item 24 { seq 0, tokens 8, count 16, reserved 20 });
 layout!(@ kvf_accept 16 { accepted 0, verified 4, tokens 8 });
-layout!(@ kvf_page_copy 16 { group 0, source 4, target 8, tokens 12 });
+layout!(@ kvf_page_copy 20 { group 0, source 4, target 8, tokens 12, seals 16 });
 layout!(@ kvf_page_ref 8 { pool 0, page 4 });
 layout!(@ kvf_row_query 16 { seq 0, since 8 });
 layout!(@ kvf_row_delta 12 { row 0, start 4, count 8 });

@@ -19,7 +19,7 @@ use core::mem::MaybeUninit;
 
 use kvfolio::{Accept, Error, PageCopy, PlanReport, SequenceId};
 
-use crate::cache::kvf_cache;
+use crate::cache::{group_id, kvf_cache};
 use crate::ptr;
 use crate::short::{describe, explain};
 use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_SHORT_BUFFER, KVF_ERR_UNSUPPORTED, KVF_OK, Status, answer, kvf_status};
@@ -115,6 +115,29 @@ pub(crate) unsafe fn read_tokens<'a>(item: &kvf_plan_item) -> Result<Option<&'a 
     }
     // SAFETY: the caller's.
     unsafe { ptr::optional_slice(item.tokens, item.count as usize) }
+}
+
+/// Promises that the pages below entry `upto` of a sequence's row move to the group's sealed pool in this plan. The sequence
+/// is in the plan, and these pages are full of committed tokens. Their copies are among those of kvf_plan_copies; after
+/// commit the old pages are free. Once per sequence and group: KVF_ERR_DUPLICATE. KVF_ERR_ARGUMENT for a group without a
+/// sealed pool, or when `upto` is sealed already or not full. O(1).
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_plan_seal(
+    cache: *mut kvf_cache,
+    seq: kvf_seq,
+    group: u32,
+    upto: u32,
+    shortage: *mut kvf_shortage,
+) -> kvf_status {
+    let seal = || {
+        // SAFETY: rules (d) and (e).
+        let cache = unsafe { ptr::receiver_mut(cache) }?;
+        // SAFETY: rule (a).
+        let shortage = unsafe { ptr::optional_output(shortage) }?;
+        let group = group_id(group)?;
+        explain(cache.cache.plan_seal(SequenceId::from_bits(seq), group, upto), shortage)
+    };
+    answer(seal())
 }
 
 /// Gives a plan up while it is built.
@@ -269,5 +292,6 @@ fn copy_of(copy: &PageCopy) -> kvf_page_copy {
         source: copy.source.get(),
         target: copy.target.get(),
         tokens: copy.tokens,
+        seals: u32::from(copy.seals),
     }
 }

@@ -62,7 +62,7 @@ pub unsafe extern "C" fn kvf_prefix_match(
     answer(find())
 }
 
-/// Gives a ticket back. KVF_ERR_BUSY while a transfer runs on it.
+/// Gives a ticket back. A transfer that runs on it keeps its pages until it ends.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_prefix_drop(cache: *mut kvf_cache, ticket: kvf_ticket) -> kvf_status {
     let drop = || {

@@ -25,7 +25,7 @@ pub struct kvf_accept {
     /// How many of these are final. The others count, are never published, and are settled by kvf_seq_verify or
     /// kvf_seq_truncate.
     pub verified: u32,
-    /// [accepted], ids of the accepted tokens where the plan was given none; else NULL.
+    /// [accepted], ids of the accepted tokens, where kvf_plan_add was given none or other ones; else NULL.
     pub tokens: *const kvf_token,
 }
 
@@ -59,6 +59,8 @@ pub struct kvf_page_copy {
     pub target: u32,
     /// for its first so many tokens.
     pub tokens: u32,
+    /// 1 = the target is a page of the group's sealed pool: the copy changes the page's form. Else 0.
+    pub seals: u32,
 }
 
 /// One page whose old content belongs to somebody else. Record.

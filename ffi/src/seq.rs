@@ -271,6 +271,46 @@ pub unsafe extern "C" fn kvf_seq_shared_tokens(
     answer(count())
 }
 
+/// `share` gets how alike two sequences are to the cache, in thousandths: 1000 * shared / length of the longer one, where
+/// shared is what kvf_seq_shared_tokens gives. O(pages).
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_seq_cache_hit(
+    cache: *const kvf_cache,
+    a: kvf_seq,
+    b: kvf_seq,
+    share: *mut u32,
+) -> kvf_status {
+    let compare = || {
+        // SAFETY: rules (d) and (e).
+        let cache = unsafe { ptr::receiver(cache) }?;
+        // SAFETY: rule (a).
+        let share = unsafe { ptr::out(share) }?;
+        share.set(cache.cache.cache_hit(SequenceId::from_bits(a), SequenceId::from_bits(b))?);
+        Ok(())
+    };
+    answer(compare())
+}
+
+/// `pages` gets how many leading pages of a sequence's row in a group are of the group's sealed pool. O(1).
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_seq_sealed_pages(
+    cache: *const kvf_cache,
+    seq: kvf_seq,
+    group: u32,
+    pages: *mut u32,
+) -> kvf_status {
+    let count = || {
+        // SAFETY: rules (d) and (e).
+        let cache = unsafe { ptr::receiver(cache) }?;
+        // SAFETY: rule (a).
+        let pages = unsafe { ptr::out(pages) }?;
+        let group = group_id(group)?;
+        pages.set(cache.cache.sealed_pages(SequenceId::from_bits(seq), group)?);
+        Ok(())
+    };
+    answer(count())
+}
+
 /// Reads what a new sequence begins with; NULL is all zero.
 ///
 /// # Safety

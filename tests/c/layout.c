@@ -181,11 +181,12 @@ FIELD(kvf_accept, accepted, 0);
 FIELD(kvf_accept, verified, 4);
 FIELD(kvf_accept, tokens, 8);
 
-SIZE(kvf_page_copy, 16);
+SIZE(kvf_page_copy, 20);
 FIELD(kvf_page_copy, group, 0);
 FIELD(kvf_page_copy, source, 4);
 FIELD(kvf_page_copy, target, 8);
 FIELD(kvf_page_copy, tokens, 12);
+FIELD(kvf_page_copy, seals, 16);
 
 SIZE(kvf_page_ref, 8);
 FIELD(kvf_page_ref, pool, 0);

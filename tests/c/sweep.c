@@ -11,7 +11,7 @@
 
 #include "kvfolio.h"
 
-enum state { IDLE, BUILDING, FINISHED };
+enum state { IDLE, BUILDING, FINISHED, SEALING };
 
 /* What calls refer to. */
 static struct world {
@@ -24,13 +24,14 @@ static struct world {
     uint32_t len;     /* of seq */
     uint32_t csr;     /* entries of both sequences' rows in group 0 */
     uint32_t scratch; /* of kvf_cache_check */
+    uint32_t keys, key_scratch; /* of kvf_events_keys */
     uint32_t copies;  /* of the finished plan */
     uint32_t scrubs;
     uint32_t tokens[16];
 } w;
 
 static void *memory, *spare;
-static size_t memory_bytes, spare_bytes;
+static size_t memory_bytes, spare_bytes, sealing_bytes;
 static int failures, calls;
 
 /* Outputs lie here, so that they can be compared as one. */
@@ -141,15 +142,26 @@ static void begin(enum state state)
     uint32_t hit, i, pages;
     kvf_violation violation;
     size_t needed = 0;
+    uint64_t last = 0;
+    static uint32_t key_scratch[8];
 
     memset(&w, 0, sizeof w);
-    MUST(kvf_cache_init(memory, memory_bytes, &cfg, &w.cache));
+    if (state == SEALING)
+        groups[0].sealed_pool = 2;
+    MUST(kvf_cache_init(memory, state == SEALING ? sealing_bytes : memory_bytes, &cfg, &w.cache));
     for (i = 0; i < 16; i++)
         w.tokens[i] = i + 1;
     MUST(kvf_cache_advance(w.cache, 5));
     MUST(kvf_seq_open(w.cache, NULL, &w.seq, NULL));
     MUST(kvf_seq_append(w.cache, w.seq, w.tokens, 10, NULL, NULL));
     w.len = 10;
+    if (state == SEALING) {
+        MUST(kvf_plan_begin(w.cache, 6));
+        MUST(kvf_plan_add(w.cache, w.seq, 2, w.tokens, NULL));
+        memset(&arena, PATTERN, sizeof arena);
+        arena_used = 0;
+        return;
+    }
     asked = prompt();
     MUST(kvf_prefix_match(w.cache, &asked, 8, KVF_NO_DEADLINE, &w.ticket, &hit, NULL));
     MUST(kvf_seq_open_ticket(w.cache, w.ticket, NULL, &w.other, NULL));
@@ -176,6 +188,12 @@ static void begin(enum state state)
     if (kvf_cache_check(w.cache, 2, NULL, 0, &needed, &violation) != KVF_ERR_SHORT_BUFFER)
         MUST(KVF_ERR_INTERNAL);
     w.scratch = (uint32_t)needed;
+    if (kvf_events_keys(w.cache, NULL, 0, NULL, 0, &needed, &last) != KVF_ERR_SHORT_BUFFER || needed > 8)
+        MUST(KVF_ERR_INTERNAL);
+    w.key_scratch = (uint32_t)needed;
+    if (kvf_events_keys(w.cache, key_scratch, needed, NULL, 0, &needed, &last) != KVF_ERR_SHORT_BUFFER)
+        MUST(KVF_ERR_INTERNAL);
+    w.keys = (uint32_t)needed;
     if (state != IDLE) {
         MUST(kvf_plan_begin(w.cache, 6));
         MUST(kvf_plan_add(w.cache, w.seq, 2, w.tokens, NULL));
@@ -285,8 +303,10 @@ int main(void)
     size_t align;
 
     MUST(kvf_cache_required_size(&cfg, &memory_bytes, &align));
+    groups[0].sealed_pool = 2;
+    MUST(kvf_cache_required_size(&cfg, &sealing_bytes, &align));
     memory_bytes = spare_bytes = (memory_bytes + align - 1) / align * align;
-    memory = aligned_alloc(align, memory_bytes);
+    memory = aligned_alloc(align, (sealing_bytes + align - 1) / align * align);
     spare = aligned_alloc(align, spare_bytes);
     if (memory == NULL || spare == NULL)
         return 1;

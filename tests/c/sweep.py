@@ -12,7 +12,7 @@ import sys
 
 # What a call of each function needs: the plan's state, and a good value for each parameter that is not a
 # buffer or an output. "*" marks a pointer that may be NULL. Values are C expressions over sweep.c's world `w`.
-IDLE, BUILDING, FINISHED = "IDLE", "BUILDING", "FINISHED"
+IDLE, BUILDING, FINISHED, SEALING = "IDLE", "BUILDING", "FINISHED", "SEALING"
 PLAN_STATE, STALE, ARGUMENT, BUSY = "KVF_ERR_PLAN_STATE", "KVF_ERR_STALE", "KVF_ERR_ARGUMENT", "KVF_ERR_BUSY"
 
 SEQ = {"seq": "w.seq"}
@@ -43,6 +43,8 @@ ROWS = {
     "kvf_seq_append_batch": (IDLE, {"items": "in[1]", "report": "*out"}, {BUILDING: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_seq_info_read": (IDLE, SEQ, {}),
     "kvf_seq_pages": (IDLE, SEQ | {"group": "1"}, {}),
+    "kvf_seq_sealed_pages": (IDLE, SEQ | {"group": "0"}, {}),
+    "kvf_seq_cache_hit": (IDLE, {"a": "w.seq", "b": "w.other"}, {}),
     "kvf_seq_shared_tokens": (IDLE, {"a": "w.seq", "b": "w.other"}, {}),
     "kvf_prefix_lookup": (IDLE, {"prompt": "in", "limit": "8"}, {}),
     "kvf_prefix_match": (IDLE, {"prompt": "in", "limit": "8", "deadline": "KVF_NO_DEADLINE"}, {}),
@@ -51,6 +53,7 @@ ROWS = {
     "kvf_plan_begin": (IDLE, {"tick": "10"}, {BUILDING: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_add": (BUILDING, {"seq": "w.other", "count": "2", "tokens": "*in[2]"}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_add_batch": (BUILDING, {"items": "in[1]", "statuses": "out[1]"}, {}),
+    "kvf_plan_seal": (SEALING, SEQ | {"group": "0", "upto": "2"}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_cancel": (BUILDING, {}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_finish": (BUILDING, {"report": "*out"}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_copies": (FINISHED, {"copies": "out[w.copies]"}, {}),
@@ -73,6 +76,7 @@ ROWS = {
     "kvf_io_begin_ticket": (IDLE, {"ticket": "w.ticket", "start": "0", "end": "4", "direction": "KVF_IO_STORE"}, {}),
     "kvf_io_end": (IDLE, {"transfer": "w.transfer", "result": "KVF_IO_OK"}, {}),
     "kvf_events_read": (IDLE, {"events": "out[4]"}, {}),
+    "kvf_events_keys": (IDLE, {"scratch": "out[w.key_scratch]", "events": "out[w.keys]"}, {}),
     "kvf_stats_read": (IDLE, {}, {}),
     "kvf_pool_stats_read": (IDLE, {"pool": "1"}, {}),
     "kvf_page_info_read": (IDLE, {"pool": "0", "page": "1"}, {}),
@@ -89,6 +93,8 @@ WRONG = {
     ("kvf_plan_begin", "tick"): {"0": "KVF_ERR_TIME"},
     ("kvf_cache_init", "len"): {"spare_bytes - 1": "KVF_ERR_MEMORY", "0": "KVF_ERR_MEMORY"},
     ("kvf_plan_add", "count"): {"0": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_plan_seal", "upto"): {"0": ARGUMENT, "3": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_plan_seal", "group"): {"1": ARGUMENT},
     ("kvf_plan_add", "seq"): {"w.seq": "KVF_ERR_DUPLICATE"},
     ("kvf_table_dense", "stride"): {"1": ARGUMENT, "UINT32_MAX": "KVF_ERR_SHORT_BUFFER"},
     ("kvf_table_ring", "ring"): {"0": ARGUMENT, "1": ARGUMENT},

@@ -1,5 +1,6 @@
 //! The C ABI behind the machine trait: every call goes through the functions of the header.
 
+mod answers;
 mod config;
 
 use core::ptr::{null, null_mut};
@@ -8,12 +9,11 @@ use std::collections::BTreeMap;
 use kvfolio_ffi as ffi;
 
 use crate::machine::{
-    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, Resource, SeqView, Shortage, Status, Value,
-    resolve_time,
+    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time,
 };
 use crate::op::{Op, Owner, Pos, Seq, Ticket, Time, Transfer};
 use crate::spec::Spec;
-use config::size;
+use config::{blank, size};
 
 /// Calls a function of the header; `Err` is any status but KVF_OK.
 macro_rules! call {
@@ -47,17 +47,8 @@ impl Drop for CMachine {
     }
 }
 
-const fn no_shortage() -> ffi::kvf_shortage {
-    ffi::kvf_shortage {
-        struct_size: size::<ffi::kvf_shortage>(),
-        resource: 0,
-        group: 0,
-        need: 0,
-        have: 0,
-        reclaimable: 0,
-        pending: 0,
-        most: 0,
-    }
+fn no_shortage() -> ffi::kvf_shortage {
+    ffi::kvf_shortage { struct_size: size::<ffi::kvf_shortage>(), ..blank() }
 }
 
 impl CMachine {
@@ -105,10 +96,8 @@ impl CMachine {
             struct_size: size::<ffi::kvf_prompt>(),
             n_tokens: tokens.len() as u32,
             tokens: tokens.as_ptr(),
-            spans: null(),
-            n_spans: 0,
-            reserved: 0,
             ns: self.ns(ns),
+            ..blank()
         }
     }
 
@@ -146,15 +135,7 @@ impl CMachine {
 
     fn open(&mut self, op: &Op) -> Called {
         let (cache, mut id) = (self.cache, 0);
-        let params = |ns| ffi::kvf_open_params {
-            struct_size: size::<ffi::kvf_open_params>(),
-            eviction_class: 0,
-            ns,
-            user: 0,
-            spans: null(),
-            n_spans: 0,
-            reserved: 0,
-        };
+        let params = |ns| ffi::kvf_open_params { struct_size: size::<ffi::kvf_open_params>(), ns, ..blank() };
         match op {
             Op::Open { seq, ns } => {
                 call!(kvf_seq_open(cache, &params(self.ns(*ns)), &mut id, &mut self.shortage))?;
@@ -244,7 +225,7 @@ impl CMachine {
                     .map(|accept| ffi::kvf_accept {
                         accepted: accept.accepted.unwrap_or(0),
                         verified: accept.verified.unwrap_or(0),
-                        tokens: null(),
+                        ..blank()
                     })
                     .collect();
                 done(call!(kvf_plan_commit(cache, accepts.as_ptr(), accepts.len())))
@@ -277,17 +258,9 @@ impl CMachine {
     }
 
     fn finish(&mut self) -> Called {
-        let mut report = ffi::kvf_plan_report {
-            struct_size: size::<ffi::kvf_plan_report>(),
-            sequences: 0,
-            tokens: 0,
-            copies: 0,
-            scrubs: 0,
-            evicted: 0,
-        };
+        let mut report = ffi::kvf_plan_report { struct_size: size::<ffi::kvf_plan_report>(), ..blank() };
         call!(kvf_plan_finish(self.cache, &mut report))?;
-        let none = ffi::kvf_page_copy { group: 0, source: 0, target: 0, tokens: 0 };
-        let (mut copies, mut n) = (vec![none; report.copies as usize], 0);
+        let (mut copies, mut n) = (vec![blank(); report.copies as usize], 0);
         call!(kvf_plan_copies(self.cache, copies.as_mut_ptr(), copies.len(), &mut n))?;
         assert_eq!(n, copies.len(), "copies");
         let mut view = PlanView::default();
@@ -308,8 +281,7 @@ impl CMachine {
     }
 
     fn drain(&mut self) -> Called {
-        let none = ffi::kvf_event { number: 0, key: 0, parent_key: 0, page: 0, namespace_slot: 0, group: 0, kind: 0 };
-        let mut events = vec![none; self.spec.max_events()];
+        let mut events = vec![blank(); self.spec.max_events()];
         let (mut count, mut lost) = (0, 0);
         call!(kvf_events_read(self.cache, events.as_mut_ptr(), events.len(), &mut count, &mut lost))?;
         let slots: BTreeMap<u32, u16> = self.namespaces.iter().map(|id| *id as u32).zip(0..).collect();
@@ -332,17 +304,7 @@ impl CMachine {
     }
 
     fn info(&self, id: ffi::kvf_seq) -> Result<ffi::kvf_seq_info, ffi::kvf_status> {
-        let mut info = ffi::kvf_seq_info {
-            struct_size: size::<ffi::kvf_seq_info>(),
-            published: 0,
-            verified: 0,
-            len: 0,
-            written: 0,
-            known: 0,
-            ns: 0,
-            version: 0,
-            user: 0,
-        };
+        let mut info = ffi::kvf_seq_info { struct_size: size::<ffi::kvf_seq_info>(), ..blank() };
         call!(kvf_seq_info_read(self.cache, id, &mut info))?;
         Ok(info)
     }
@@ -353,53 +315,6 @@ impl CMachine {
         let mut row = vec![0; pages as usize];
         call!(kvf_table_dense(self.cache, group, &id, 1, pages, -1, row.as_mut_ptr(), row.len()))?;
         Ok(row.into_iter().map(|page| page as u32).collect())
-    }
-
-    /// The machine's word for a status of the ABI.
-    fn refusal(&self, status: ffi::kvf_status) -> Outcome {
-        let status = match status {
-            ffi::KVF_ERR_ARGUMENT | ffi::KVF_ERR_TIME => Status::Argument,
-            ffi::KVF_ERR_STALE => Status::Stale,
-            ffi::KVF_ERR_BUSY | ffi::KVF_ERR_DUPLICATE => Status::Busy,
-            ffi::KVF_ERR_PLAN_STATE => Status::State,
-            ffi::KVF_ERR_WINDOW_LOST => Status::WindowLost,
-            ffi::KVF_ERR_UNSUPPORTED => Status::Unsupported,
-            ffi::KVF_RETRY | ffi::KVF_PENDING | ffi::KVF_NEVER => return self.short(status),
-            other => panic!("status {other}"),
-        };
-        Outcome::of(status)
-    }
-
-    fn short(&self, status: ffi::kvf_status) -> Outcome {
-        let short = &self.shortage;
-        let resource = match short.resource {
-            ffi::KVF_RESOURCE_PAGES => Resource::Pages,
-            ffi::KVF_RESOURCE_QUOTA => Resource::Quota,
-            ffi::KVF_RESOURCE_TABLE_CHUNKS => Resource::Chunks,
-            ffi::KVF_RESOURCE_SEQUENCES => Resource::Sequences,
-            ffi::KVF_RESOURCE_TICKETS => Resource::Tickets,
-            ffi::KVF_RESOURCE_TRANSFERS => Resource::Transfers,
-            ffi::KVF_RESOURCE_KEY_PARTS => Resource::Spans,
-            ffi::KVF_RESOURCE_LEASES => Resource::Leases,
-            ffi::KVF_RESOURCE_QUOTAS => Resource::Quotas,
-            _ => Resource::Plan,
-        };
-        let status = match status {
-            ffi::KVF_NEVER => Status::Never,
-            ffi::KVF_PENDING => Status::Pending,
-            _ if matches!(resource, Resource::Pages | Resource::Quota) => Status::Retry,
-            _ => Status::Capacity,
-        };
-        let value = Value::Short(Shortage {
-            resource,
-            group: short.group as u16,
-            need: short.need,
-            have: short.have,
-            reclaimable: short.reclaimable,
-            pending: short.pending,
-            fits: short.most,
-        });
-        Outcome { status, value }
     }
 }
 
@@ -433,22 +348,13 @@ impl Machine for CMachine {
     }
 
     fn pool(&self, pool: u16) -> PoolView {
-        let mut stats = ffi::kvf_pool_stats {
-            struct_size: size::<ffi::kvf_pool_stats>(),
-            pages: 0,
-            used: 0,
-            cached: 0,
-            free_pages: 0,
-            pending: 0,
-            peak_used: 0,
-            utilisation: 0,
-        };
+        let mut stats = ffi::kvf_pool_stats { struct_size: size::<ffi::kvf_pool_stats>(), ..blank() };
         call!(kvf_pool_stats_read(self.cache, u32::from(pool), &mut stats)).expect("a pool of the configuration");
         PoolView { used: stats.used, cached: stats.cached, free: stats.free_pages, pending: stats.pending }
     }
 
     fn page(&self, pool: u16, page: u32) -> PageView {
-        let mut info = ffi::kvf_page_info { struct_size: size::<ffi::kvf_page_info>(), state: 0, indexed: 0, refs: 0 };
+        let mut info = ffi::kvf_page_info { struct_size: size::<ffi::kvf_page_info>(), ..blank() };
         call!(kvf_page_info_read(self.cache, u32::from(pool), page, &mut info)).expect("a page of the configuration");
         PageView { refs: info.refs, used: info.state == ffi::KVF_PAGE_USED, indexed: info.indexed == 1 }
     }
@@ -471,7 +377,7 @@ impl Machine for CMachine {
     }
 
     fn check(&mut self) -> Result<(), String> {
-        let mut violation = ffi::kvf_violation { struct_size: size::<ffi::kvf_violation>(), rule: 0, index: 0 };
+        let mut violation = ffi::kvf_violation { struct_size: size::<ffi::kvf_violation>(), ..blank() };
         let (mut scratch, mut needed) = (Vec::new(), 0);
         loop {
             let (at, cap) = (<Vec<u32>>::as_mut_ptr(&mut scratch), scratch.len());

@@ -3,6 +3,7 @@
 //! Two flavours exercise different calls with equal meaning: the plain one spells every plan out and reads
 //! dense tables, the sugared one uses `append` and compressed rows.
 
+mod answers;
 mod config;
 
 pub(crate) use config::roomy_chunks;
@@ -15,11 +16,11 @@ use kvfolio::{
 };
 
 use crate::machine::{
-    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, Resource, SeqView, Shortage, Status, Value,
-    resolve_time,
+    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time,
 };
 use crate::op::{Accept as Accepted, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
 use crate::spec::{IndexKind, Spec};
+use answers::refusal;
 
 /// What a dense row has behind its last page.
 const PAD: i32 = -7;
@@ -317,52 +318,6 @@ const fn absolute(time: Time) -> u64 {
 
 fn accept(accept: &Accepted) -> Accept<'static> {
     Accept { accepted: accept.accepted.unwrap_or(0), verified: accept.verified.unwrap_or(0), tokens: None }
-}
-
-fn shortage(short: &kvfolio::Shortage) -> Outcome {
-    let resource = match short.resource {
-        kvfolio::Resource::Pages => Resource::Pages,
-        kvfolio::Resource::Quota => Resource::Quota,
-        kvfolio::Resource::TableChunks => Resource::Chunks,
-        kvfolio::Resource::Sequences => Resource::Sequences,
-        kvfolio::Resource::Tickets => Resource::Tickets,
-        kvfolio::Resource::Transfers => Resource::Transfers,
-        kvfolio::Resource::KeyParts => Resource::Spans,
-        kvfolio::Resource::Leases => Resource::Leases,
-        kvfolio::Resource::Quotas => Resource::Quotas,
-        _ => Resource::Plan,
-    };
-    let status = match short.outcome {
-        kvfolio::Outcome::Never => Status::Never,
-        kvfolio::Outcome::Pending => Status::Pending,
-        kvfolio::Outcome::Retry if matches!(resource, Resource::Pages | Resource::Quota) => Status::Retry,
-        kvfolio::Outcome::Retry => Status::Capacity,
-    };
-    let value = Value::Short(Shortage {
-        resource,
-        group: short.group.get(),
-        need: short.need,
-        have: short.have,
-        reclaimable: short.reclaimable,
-        pending: short.pending,
-        fits: short.most,
-    });
-    Outcome { status, value }
-}
-
-/// The machine's word for an error of the cache.
-fn refusal(error: Error) -> Outcome {
-    let status = match error {
-        Error::Argument | Error::TimeWentBack => Status::Argument,
-        Error::Stale => Status::Stale,
-        Error::Busy | Error::Duplicate => Status::Busy,
-        Error::PlanState => Status::State,
-        Error::WindowLost => Status::WindowLost,
-        Error::Unsupported => Status::Unsupported,
-        Error::Shortage(short) => return shortage(&short),
-        other => panic!("{other}"),
-    };
-    Outcome::of(status)
 }
 
 impl Machine for RustMachine {

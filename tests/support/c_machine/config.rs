@@ -15,6 +15,30 @@ pub(super) const fn size<T>() -> u32 {
     size_of::<T>() as u32
 }
 
+/// A struct of the header that is all zeros: in it zero is the default, and NULL.
+pub(super) fn blank<T: Record>() -> T {
+    // SAFETY: a `Record` has only integers and raw pointers.
+    unsafe { core::mem::zeroed() }
+}
+
+/// Marks structs of the header.
+///
+/// # Safety
+/// All fields are integers or raw pointers.
+pub(super) unsafe trait Record: Copy {}
+
+macro_rules! records {
+    ($($name:ident),*) => {$(
+        // SAFETY: the header has only integers and pointers in this struct.
+        unsafe impl Record for ffi::$name {}
+    )*};
+}
+
+records! {
+    kvf_accept, kvf_config, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info,
+    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_seq_info, kvf_shortage, kvf_violation
+}
+
 /// Makes a cache; the memory must outlive it and not move.
 pub(super) fn init(spec: &Spec) -> Result<(Vec<Block>, *mut ffi::kvf_cache), String> {
     let pools: Vec<ffi::kvf_pool_config> = spec.pools.iter().map(pool).collect();
@@ -47,10 +71,7 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
         transfers: spec.max_transfers() as u32,
         namespaces: spec.namespaces.len() as u32 + 1,
         table_chunks: roomy_chunks(spec),
-        plan_sequences: 0,
         plan_tokens: 1 << 17,
-        plan_copies: 0,
-        key_parts: 0,
         events: spec.max_events() as u32,
         leases: spec.leases,
         quotas: spec.quotas,
@@ -64,21 +85,21 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
         publish: if spec.deferred { ffi::KVF_PUBLISH_DEFERRED } else { ffi::KVF_PUBLISH_IMMEDIATE },
         flags: if spec.tail { ffi::KVF_CONFIG_PARTIAL_TAIL } else { 0 }
             | if spec.scrub { ffi::KVF_CONFIG_SCRUB } else { 0 },
-        reserved: 0,
         seed: u64::from(spec.seed),
+        ..blank()
     }
 }
 
-const fn pool(pool: &spec::PoolSpec) -> ffi::kvf_pool_config {
+fn pool(pool: &spec::PoolSpec) -> ffi::kvf_pool_config {
     let policy = match pool.policy {
         spec::Policy::Lru => ffi::KVF_POLICY_LRU,
         spec::Policy::Fifo => ffi::KVF_POLICY_FIFO,
         spec::Policy::Lfu => ffi::KVF_POLICY_LFU,
     };
-    ffi::kvf_pool_config { struct_size: size::<ffi::kvf_pool_config>(), pages: pool.pages, policy }
+    ffi::kvf_pool_config { struct_size: size::<ffi::kvf_pool_config>(), pages: pool.pages, policy, ..blank() }
 }
 
-const fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
+fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
     let (kind, window, sinks) = match group.kind {
         spec::GroupKind::Full => (ffi::KVF_GROUP_FULL, 0, 0),
         spec::GroupKind::Window { window, sinks } => (ffi::KVF_GROUP_WINDOW, window, sinks),
@@ -87,12 +108,11 @@ const fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
         struct_size: size::<ffi::kvf_group_config>(),
         kind,
         page_tokens: group.page_tokens,
-        pool: group.pool as u32,
-        sealed_pool: 0,
+        pool: u32::from(group.pool),
         window,
         sinks,
         window_keep: if group.exact { ffi::KVF_WINDOW_EXACT } else { ffi::KVF_WINDOW_CACHED },
-        flags: 0,
+        ..blank()
     }
 }
 
@@ -100,11 +120,10 @@ const fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
 pub(super) fn namespace(key: &NamespaceSpec) -> ffi::kvf_namespace_key {
     ffi::kvf_namespace_key {
         struct_size: size::<ffi::kvf_namespace_key>(),
-        reserved: 0,
         tenant: [u64::from(key.salt), 0, 0, 0],
-        model: 0,
         adapter: u64::from(key.adapter),
         adapter_generation: u64::from(key.generation),
         format: u64::from(key.format),
+        ..blank()
     }
 }

@@ -6,6 +6,7 @@
 //! hits, copies, slots and events exactly.
 
 mod check;
+mod endings;
 mod evict;
 mod index;
 mod pages;

@@ -1,0 +1,123 @@
+//! Ending a plan: cancel, abort, commit and what commit brings about.
+
+use std::collections::BTreeMap;
+
+use super::pages::Page;
+use super::{Entry, Model, Plan};
+use crate::machine::{Outcome, Status};
+use crate::op::{Accept, Seq};
+use crate::spec::NULL;
+
+impl Model {
+    pub(super) fn plan_cancel(&mut self) -> Result<Outcome, Outcome> {
+        self.building()?;
+        self.state.plan = None;
+        self.end_closing();
+        Ok(Outcome::OK)
+    }
+
+    pub(super) fn plan_abort(&mut self) -> Result<Outcome, Outcome> {
+        self.finished()?;
+        let plan = self.state.plan.take().expect("finished");
+        let mut loose: Vec<Page> = Vec::new();
+        for entry in &plan.entries {
+            for group in 0..self.spec.groups.len() {
+                let pool = self.pool_of(group);
+                loose.extend(entry.fresh[group].iter().map(|&id| (pool, id)));
+                loose.extend(entry.copies[group].map(|(_, dst)| (pool, dst)));
+            }
+        }
+        self.settle(&loose);
+        self.end_closing_of(&plan);
+        Ok(Outcome::OK)
+    }
+
+    fn end_closing(&mut self) {
+        let closing: BTreeMap<Seq, bool> =
+            self.state.sequences.iter().filter_map(|(seq, s)| Some((*seq, s.closing?))).collect();
+        for (seq, discard) in closing {
+            self.end(seq, discard);
+        }
+    }
+
+    /// Carries out the closes that waited for the plan, in plan order.
+    fn end_closing_of(&mut self, plan: &Plan) {
+        for entry in &plan.entries {
+            if let Some(discard) = self.state.sequences.get(&entry.seq).and_then(|s| s.closing) {
+                self.end(entry.seq, discard);
+            }
+        }
+    }
+
+    pub(super) fn plan_commit(&mut self, accepts: &[Accept]) -> Result<Outcome, Outcome> {
+        let plan = self.finished()?.clone();
+        let legal = |(accept, entry): (&Accept, &Entry)| {
+            let (accepted, verified) = (accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
+            accepted <= entry.count && verified <= accepted
+        };
+        if accepts.len() != plan.entries.len() || !accepts.iter().zip(&plan.entries).all(legal) {
+            return Err(Outcome::of(Status::Argument));
+        }
+        self.state.plan = None;
+        for (accept, entry) in accepts.iter().zip(&plan.entries) {
+            self.accept(entry, accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
+        }
+        for entry in &plan.entries {
+            if !self.spec.deferred {
+                self.publish_sequence(entry.seq, u32::MAX);
+            }
+            self.enqueue(entry.seq);
+        }
+        for entry in &plan.entries {
+            self.drop_left_windows(entry.seq);
+        }
+        self.end_closing_of(&plan);
+        Ok(Outcome::OK)
+    }
+
+    fn accept(&mut self, entry: &Entry, accepted: u32, verified: u32) {
+        let mut sequence = self.state.sequences[&entry.seq].clone();
+        let len = sequence.len();
+        sequence.tables = self.planned_tables(&sequence, entry);
+        let tokens: Vec<Option<u32>> = match &entry.tokens {
+            Some(tokens) => tokens.iter().copied().map(Some).collect(),
+            None => vec![None; entry.count as usize],
+        };
+        sequence.tokens.extend(&tokens[..accepted as usize]);
+        if sequence.verified == len {
+            sequence.verified += verified;
+        }
+        let mut loose: Vec<Page> = Vec::new();
+        for group in self.release_groups() {
+            let pool = self.pool_of(group);
+            let keep = sequence.len().div_ceil(self.page_tokens(group)) as usize;
+            let table = &mut sequence.tables[group];
+            // A copy stays even when nothing was accepted: it holds the tokens below len.
+            loose.extend(table.drain(keep..).rev().map(|id| (pool, id)));
+            loose.extend(entry.copies[group].map(|(src, _)| (pool, src)));
+        }
+        self.state.sequences.insert(entry.seq, sequence);
+        self.settle(&loose);
+    }
+
+    /// Drops the pages that no query at the new length reads.
+    fn drop_left_windows(&mut self, seq: Seq) {
+        for group in 0..self.spec.groups.len() {
+            let (spec, pool) = (self.spec.groups[group], self.pool_of(group));
+            let sequence = self.state.sequences.get_mut(&seq).expect("live");
+            let len = sequence.len();
+            let mut dropped: Vec<Page> = Vec::new();
+            for (index, id) in (0..).zip(&mut sequence.tables[group]) {
+                if *id != NULL && !spec.needs_page(index, len) {
+                    dropped.push((pool, core::mem::replace(id, NULL)));
+                }
+            }
+            for page in dropped {
+                if spec.exact && !self.references().contains_key(&page) {
+                    self.unindex(page);
+                }
+                self.settle(&[page]);
+            }
+        }
+    }
+}
