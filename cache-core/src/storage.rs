@@ -216,7 +216,7 @@ impl StorageCounts {
 ///
 /// let mut storage = Storage::new();
 /// let mut cache = storage.cache().unwrap();
-/// let sequence = cache.open(cache.default_namespace(), &kvfolio::OpenParams::default()).unwrap();
+/// let sequence = cache.open(&kvfolio::OpenParams::default()).unwrap();
 /// cache.append(sequence, &[1, 2, 3, 4, 5]).unwrap();
 /// ```
 #[macro_export]
