@@ -871,11 +871,11 @@ kvf_status kvf_events_read(kvf_cache *cache, kvf_event *events, size_t cap, size
                            uint64_t *lost);
 
 /*
- * Lists everything that the index holds as KVF_EVENT_STORED records, parents before children: what
- * a reader starts from, or starts again from after lost events. `n` gets how many, `last` the
- * number of the last event made; folding the records and all later events gives the index.
- * `scratch` needs 1 + pages / 32 elements for the pages of the pool that carries the index (or
- * index_nodes), and is overwritten. On KVF_ERR_SHORT_BUFFER `n` gets the elements needed, of
+ * Lists everything that the index holds as KVF_EVENT_STORED records of number 0, parents before
+ * children: what a reader starts from, or starts again from after lost events. `n` gets how many,
+ * `last` the number of the last event made; folding the records and all later events gives the
+ * index. `scratch` needs 1 + pages / 32 elements for the pages of the pool that carries the index
+ * (or index_nodes), and is overwritten. On KVF_ERR_SHORT_BUFFER `n` gets the elements needed, of
  * `scratch` while that is too short, else of `events`. KVF_ERR_UNSUPPORTED where no events are
  * made. O(nodes * runs of their paths).
  */

@@ -269,18 +269,29 @@ public:
         if (bytes + align < bytes) {
             return KVF_ERR_SIZE;
         }
-        deinit();
-        owned_ = new (std::nothrow) unsigned char[bytes + align];
-        if (owned_ == nullptr) {
+        unsigned char *block = new (std::nothrow) unsigned char[bytes + align];
+        if (block == nullptr) {
             return KVF_ERR_MEMORY;
         }
-        std::size_t over = reinterpret_cast<std::uintptr_t>(owned_) % align;
-        return init(owned_ + (over == 0 ? 0 : align - over), bytes, config);
+        std::size_t over = reinterpret_cast<std::uintptr_t>(block) % align;
+        status = init(block + (over == 0 ? 0 : align - over), bytes, config);
+        if (status == KVF_OK) {
+            owned_ = block;
+        } else {
+            delete[] block;
+        }
+        return status;
     }
 
-    // Uses memory that the caller keeps until deinit.
+    // Uses memory that the caller keeps until deinit. A cache that was here before ends, if this succeeds.
     KVF_NODISCARD kvf_status init(void *mem, std::size_t len, const kvf_config &config) noexcept {
-        return kvf_cache_init(mem, len, &config, &cache_);
+        kvf_cache *cache = nullptr;
+        kvf_status status = kvf_cache_init(mem, len, &config, &cache);
+        if (status == KVF_OK) {
+            deinit();
+            cache_ = cache;
+        }
+        return status;
     }
 
     void deinit() noexcept {

@@ -115,7 +115,7 @@ pub use ids::{GroupId, LeaseId, NamespaceId, PageId, PoolId, SequenceId, Tick, T
 pub use index::MediaSpan;
 pub use matching::{Hit, OpenParams, Prompt};
 pub use namespace::NamespaceKey;
-pub use plan::{Accept, PageCopy, PlanReport};
+pub use plan::{Accept, GroupNeed, PageCopy, PlanReport};
 pub use release::CloseMode;
 pub use retain::Move;
 #[cfg(feature = "spin")]

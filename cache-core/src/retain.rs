@@ -10,7 +10,7 @@ use crate::ids::{LeaseId, SequenceId, Tick};
 use crate::index::Spans;
 use crate::matching::Prompt;
 use crate::mem::Slots;
-use crate::pages::{End, NULL, Pages};
+use crate::pages::{End, NULL};
 
 /// One lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,38 +47,41 @@ pub enum Move {
     Hot = 1,
 }
 
-impl Pages<'_> {
+impl Cache<'_> {
     fn add_lease(&mut self, page: u32) {
         let mut page = page;
-        while page != NULL && !self.is_root(page) {
-            let first = self.traits.leased.get(page) == 0;
-            let add = |pages: &mut Self| pages.traits.leased.with(page, |count| *count = count.saturating_add(1));
-            if first {
-                self.relist(page, add)
-            } else {
-                add(self)
-            }
-            if !first {
-                break;
-            }
-            page = self.parent(page);
+        while page != NULL && !self.pages.is_root(page) && self.count_lease(page, 1) == 1 {
+            page = self.pages.parent(page);
         }
     }
 
     fn remove_lease(&mut self, page: u32) {
         let mut page = page;
-        while page != NULL && !self.is_root(page) {
-            let last = self.traits.leased.get(page) == 1;
-            let remove = |pages: &mut Self| pages.traits.leased.with(page, |count| *count = count.saturating_sub(1));
-            if last {
-                self.relist(page, remove)
-            } else {
-                remove(self)
+        while page != NULL && !self.pages.is_root(page) && self.count_lease(page, -1) == 0 {
+            page = self.pages.parent(page);
+        }
+    }
+
+    /// Changes how many leases a page has at or below it, and its list if that makes it leased or not; gives the count.
+    fn count_lease(&mut self, page: u32, by: i32) -> u32 {
+        let before = self.pages.traits.leased.get(page);
+        let after = before.saturating_add_signed(by);
+        if (before == 0) == (after == 0) {
+            self.pages.traits.leased.set(page, after);
+        } else {
+            self.pages.relist(page, |pages| pages.traits.leased.set(page, after));
+            self.follow_node(page);
+        }
+        after
+    }
+
+    /// Moves the pages of other groups on a node to the lists of its class.
+    fn follow_node(&mut self, node: u32) {
+        for place in 0..self.index.places {
+            let hung = self.index.hung(node, place);
+            if hung != NULL {
+                self.pages.follow_node(hung);
             }
-            if !last {
-                break;
-            }
-            page = self.parent(page);
         }
     }
 }
@@ -102,7 +105,7 @@ impl Cache<'_> {
         let generation = self.leases.slots.get(slot).generation.wrapping_add(1).max(1);
         self.leases.slots.set(slot, Lease { node, generation, until });
         self.leases.next_end = self.leases.next_end.min(until);
-        self.pages.add_lease(node);
+        self.add_lease(node);
         Ok(LeaseId::new(generation, slot))
     }
 
@@ -122,7 +125,7 @@ impl Cache<'_> {
 
     fn end(&mut self, slot: u32) {
         let node = self.leases.slots.with(slot, |lease| core::mem::take(&mut lease.node));
-        self.pages.remove_lease(node);
+        self.remove_lease(node);
     }
 
     /// Ends the leases that time has passed. O(1) while there is none, else O(leases).
@@ -150,11 +153,11 @@ impl Cache<'_> {
             if lease.node != page {
                 continue;
             }
-            self.pages.remove_lease(page);
+            self.remove_lease(page);
             let is_root = self.pages.is_root(parent);
             self.leases.slots.set(slot, Lease { node: if is_root { NULL } else { parent }, ..lease });
             if !is_root {
-                self.pages.add_lease(parent);
+                self.add_lease(parent);
             }
         }
     }
@@ -173,6 +176,7 @@ impl Cache<'_> {
         let mut node = tip;
         while !self.pages.is_root(node) && node != NULL && self.limits.counted {
             self.pages.set_class(node, class);
+            self.follow_node(node);
             node = self.pages.parent(node);
         }
         Ok(depth << self.index.shift)

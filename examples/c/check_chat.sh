@@ -59,8 +59,9 @@ wrong 'number' --temperature nan x
 wrong 'fetch_model' --model "$work/absent.gguf" x
 wrong 'fetch_model' --model "$work/other.bin" x
 : >"$work/empty.gguf"
-wrong '.' --model "$work/empty.gguf" x
-: >"$work/empty"
+wrong 'is empty' --model "$work/empty.gguf" x
+wrong 'is empty' --prompts "$work/empty.gguf" --model random
+printf '\n\n' >"$work/empty"
 wrong 'no prompts' --prompts "$work/empty" --model random
 wrong 'No such file' --prompts "$work/absent" --model random
 wrong 'not from both' --prompts "$work/empty" x

@@ -131,10 +131,10 @@ int check_greedy_paged(struct check *check)
 
 /* ---- serve ---- */
 
-/* Prompts with a common beginning, samples of each, all made with a temperature. */
+/* Prompts with a common beginning: some made greedily, which drafts can guess, some as samples with a temperature. */
 static void serve(struct check *check, const struct setting *set, struct server *v)
 {
-    const struct sampling sampling = { .temperature = 0.9f, .top_p = 0.95f, .seed = 5 };
+    static const struct sampling greedy = { 0 }, warm = { .temperature = 0.9f, .top_p = 0.95f, .seed = 5 };
     const uint64_t vocab = (uint64_t)check->loaded.model.shape.vocab;
 
     *v = server_start(&check->loaded.model, set, tokenizer_end(check->loaded.tokenizer));
@@ -143,7 +143,7 @@ static void serve(struct check *check, const struct setting *set, struct server 
         const int n = 40 + 5 * p, shared = p % 3 ? 37 : 20;
         for (int i = 0; i < n; i++)
             tokens[i] = (int32_t)(random_bits(i < shared ? 3 : 4 + (uint64_t)p, (uint64_t)(i % 29)) % vocab);
-        submit(v, tokens, n, MADE, p % 2 ? SAMPLES : 1, &sampling);
+        submit(v, tokens, n, MADE, p % 2 ? SAMPLES : 1, p % 2 ? &warm : &greedy);
     }
     server_run(v);
 }
@@ -159,13 +159,13 @@ static const struct request *find(const struct server *v, int prompt, int sample
     die("sample %d of prompt %d was never made", sample, prompt);
 }
 
-/* Serves as `set` says and compares with what was made before. Returns 1 iff a text differs or a page is lost. */
+/* Serves as `set` says and compares with what was made before. Returns 1 iff a text differs, a page is lost or no draft is right. */
 static int compare(struct check *check, const struct setting *set, const struct server *expected, const char *with)
 {
     const struct scheduler_counts *counts;
     struct cache_usage usage;
     struct server v;
-    int texts = 0, agree = 0;
+    int texts = 0, agree = 0, failed;
 
     serve(check, set, &v);
     counts = scheduler_counts(v.scheduler);
@@ -179,12 +179,13 @@ static int compare(struct check *check, const struct setting *set, const struct 
         }
     }
     printf("serve %s P %d, %d pages, drafts of %d: %d of %d texts as with %s; %lld tokens hit, %lld computed (there "
-           "%lld), %lld forked, %lld preempted, %lld copies, %d pages left in use\n", check->model_name,
+           "%lld), %lld forked, %lld preempted, %lld copies, %lld of %lld drafted tokens right, %d pages left in use\n", check->model_name,
            set->page_tokens, set->pages, set->draft, agree, texts, with, counts->hit_tokens, counts->computed_tokens,
            scheduler_counts(expected->scheduler)->computed_tokens, counts->forked, counts->preempted, usage.copies,
-           usage.used);
+           counts->accepted, counts->drafted, usage.used);
+    failed = agree < texts || usage.used != 0 || (set->draft > 0) != (counts->accepted > 0);
     server_stop(&v);
-    return agree < texts || usage.used != 0;
+    return failed;
 }
 
 int check_serve(struct check *check)

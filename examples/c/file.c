@@ -11,7 +11,7 @@
 int file_map(struct file *file, const char *path, struct error *error)
 {
     struct stat status;
-    void *data = NULL;
+    void *data;
     int descriptor;
 
     *file = (struct file){ 0 };
@@ -22,8 +22,11 @@ int file_map(struct file *file, const char *path, struct error *error)
         close(descriptor);
         return fail(error, "%s: not a regular file", path);
     }
-    if (status.st_size > 0)
-        data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (status.st_size == 0) {
+        close(descriptor);
+        return fail(error, "%s: the file is empty", path);
+    }
+    data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     close(descriptor);
     if (data == MAP_FAILED)
         return fail(error, "%s: cannot map %lld bytes: %s", path, (long long)status.st_size, strerror(errno));

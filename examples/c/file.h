@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 struct file {
-    const unsigned char *data; /* page aligned; NULL iff size is 0 */
+    const unsigned char *data; /* page aligned; NULL iff nothing is mapped */
     size_t size;               /* in bytes */
 };
 
-/* Maps the file at `path`. Pages come in when they are first read. */
+/* Maps the file at `path`, which must not be empty. Pages come in when they are first read. */
 int file_map(struct file *file, const char *path, struct error *error);
 
 /* Unmaps it; harmless on a zeroed struct. */

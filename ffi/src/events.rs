@@ -48,7 +48,7 @@ pub unsafe extern "C" fn kvf_events_read(
     answer(read())
 }
 
-/// Lists everything that the index holds as KVF_EVENT_STORED records, parents before children: what a reader starts from,
+/// Lists everything that the index holds as KVF_EVENT_STORED records of number 0, parents before children: what a reader starts from,
 /// or starts again from after lost events. `n` gets how many, `last` the number of the last event made; folding the records
 /// and all later events gives the index. `scratch` needs 1 + pages / 32 elements for the pages of the pool that carries the
 /// index (or index_nodes), and is overwritten. On KVF_ERR_SHORT_BUFFER `n` gets the elements needed, of `scratch` while that

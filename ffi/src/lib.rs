@@ -14,7 +14,8 @@
 //! - (e) A handle is what `kvf_cache_init` gave. This is checked by a mark, but memory that is no longer mapped cannot be
 //!   checked.
 //!
-//! NULL, alignment, counts whose bytes exceed the address space, `struct_size`, and handles are checked in [`ptr`]. A call
+//! NULL, alignment, counts whose bytes exceed the address space, `struct_size`, and handles are checked in `ptr.rs`. A
+//! call
 //! first checks and converts all its pointers, then calls the core once, then writes its outputs once.
 //!
 //! # Panics
@@ -24,6 +25,7 @@
     non_camel_case_types, // C names
     clippy::missing_safety_doc, // stated once, above: the text of each function goes to the header
     clippy::too_many_arguments, // C has no slices
+    rustdoc::broken_intra_doc_links, // the text is C's: [n] says how many elements there are
 )]
 #![warn(
     clippy::indexing_slicing,

@@ -297,6 +297,53 @@ static void sweep_pure(void)
         fail("version", "names", "wrong", KVF_OK);
 }
 
+/* Structs of older and newer programs. */
+static void sweep_sizes(void)
+{
+    union { kvf_stats stats; unsigned char bytes[sizeof(kvf_stats) + 16]; } out, blank;
+    kvf_config cfg = config();
+    uint32_t hit = 99;
+    size_t i, bytes = 0, align = 0;
+
+    begin(IDLE);
+    inputs();
+    memset(&blank, PATTERN, sizeof blank);
+    out = blank;
+    out.stats.struct_size = (uint32_t)offsetof(kvf_stats, transfers);
+    MUST(kvf_stats_read(w.cache, &out.stats));
+    if (out.stats.sequences != 3 || out.stats.tickets != 1)
+        fail("kvf_stats_read", "older struct", "wrong content", KVF_OK);
+    for (i = offsetof(kvf_stats, transfers); i < sizeof out; i++)
+        if (out.bytes[i] != PATTERN)
+            fail("kvf_stats_read", "older struct", "written beyond", KVF_OK);
+    out = blank;
+    out.stats.struct_size = (uint32_t)sizeof out;
+    MUST(kvf_stats_read(w.cache, &out.stats));
+    if (out.stats.struct_size != sizeof out || out.stats.tick != 5)
+        fail("kvf_stats_read", "newer struct", "wrong content", KVF_OK);
+    for (i = sizeof(kvf_stats); i < sizeof out; i++)
+        if (out.bytes[i] != PATTERN)
+            fail("kvf_stats_read", "newer struct", "written beyond", KVF_OK);
+
+    in_prompt.struct_size = (uint32_t)offsetof(kvf_prompt, spans);
+    in_prompt.n_spans = 7; /* not read */
+    in_prompt.ns = 77;
+    MUST(kvf_prefix_lookup(w.cache, &in_prompt, 8, &hit));
+    if (hit != 8)
+        fail("kvf_prefix_lookup", "older struct", "wrong hit", KVF_OK);
+    /* NULL is good where there are no elements. */
+    MUST(kvf_table_dense(w.cache, 0, NULL, 0, 8, -1, NULL, 0));
+    MUST(kvf_seq_fork(w.cache, w.seq, 4, NULL, 0, NULL));
+    MUST(kvf_seq_add_spans(w.cache, w.seq, NULL, 0, NULL));
+    MUST(kvf_seq_append_batch(w.cache, NULL, 0, NULL, NULL));
+
+    cfg.struct_size = (uint32_t)offsetof(kvf_config, events);
+    cfg.seed = cfg.flags = cfg.events = UINT32_MAX; /* not read */
+    MUST(kvf_cache_required_size(&cfg, &bytes, &align));
+    if (bytes == 0 || bytes >= memory_bytes)
+        fail("kvf_cache_required_size", "older struct", "wrong size", KVF_OK);
+}
+
 int main(void)
 {
     kvf_config cfg = config();
@@ -314,6 +361,7 @@ int main(void)
     memset(spare, PATTERN, spare_bytes);
     sweep_pure();
     sweep_all();
+    sweep_sizes();
     printf("sweep: %d functions, %d calls, %d failures\n", SWEEP_FUNCTIONS, calls, failures);
     free(memory);
     free(spare);

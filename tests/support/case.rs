@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::{Machine, Outcome, Status, Value};
+use crate::machine::{Outcome, Status, Value};
 use crate::op::{Op, Seq};
 use crate::runner::Harness;
 use crate::spec::{NULL, Spec};
+use crate::stream::Build;
 
 /// A page in an expectation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,7 +144,7 @@ pub enum Verdict {
 }
 
 /// Runs a case on the machines that `build` makes from its configuration.
-pub fn run(case: &Case, build: &dyn Fn(&Spec) -> Result<Vec<Box<dyn Machine>>, String>) -> Verdict {
+pub fn run(case: &Case, build: Build<'_>) -> Verdict {
     let machines = match build(&case.spec) {
         Ok(machines) => machines,
         Err(reason) => return Verdict::Skipped(reason),

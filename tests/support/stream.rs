@@ -35,7 +35,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
         spec.groups[0].kind = crate::spec::GroupKind::Full;
     }
     (spec.sequences, spec.tickets, spec.transfers, spec.events, spec.table_chunks) = (0, 0, 0, 0, 0);
-    ops.retain(|op| op_is_small(op));
+    ops.retain(op_is_small);
     (spec, ops)
 }
 

@@ -49,7 +49,7 @@ impl Pages<'_> {
             pool.is(Policy::Fifo)
         });
         self.count_cached(index, page, 1);
-        if !self.traits.class.is_empty() && !self.is_hung(page) {
+        if !self.traits.class.is_empty() {
             self.settle_class(page);
         }
         if !fifo {
@@ -201,6 +201,11 @@ impl Pages<'_> {
 
     /// The class of a page that has just become CACHED: its own if it is a leaf, else what its children need.
     fn settle_class(&mut self, page: u32) {
+        if self.is_hung(page) {
+            let class = u8::try_from(self.class_of(self.parent(page))).unwrap_or(0);
+            self.traits.class.set(page, class); // it is in no list yet
+            return;
+        }
         let own = if self.pools.get(self.pool_of(page)).is(Policy::Lfu) {
             let uses = self.traits.base.get(page).max(1);
             u8::try_from(uses.ilog2()).unwrap_or(0).min(u8::try_from(self.classes.saturating_sub(2)).unwrap_or(0))
@@ -214,6 +219,14 @@ impl Pages<'_> {
         let parent = self.parent(page);
         if !self.is_root(parent) && self.traits.class.get(parent) < class {
             self.put_class(parent, class);
+        }
+    }
+
+    /// Gives a page of another group the class in force of its node, leases included.
+    pub(crate) fn follow_node(&mut self, page: u32) {
+        let class = u8::try_from(self.class_of(self.parent(page))).unwrap_or(0);
+        if !self.traits.class.is_empty() && self.traits.class.get(page) != class {
+            self.relist(page, |pages| pages.traits.class.set(page, class));
         }
     }
 

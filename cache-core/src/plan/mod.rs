@@ -12,10 +12,12 @@
 
 mod add;
 mod commit;
+mod estimate;
 mod finish;
 mod seal;
 
 pub use commit::Accept;
+pub use estimate::GroupNeed;
 pub use finish::{PageCopy, PlanReport};
 
 use crate::mem::Slots;

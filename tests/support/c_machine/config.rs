@@ -96,7 +96,7 @@ fn pool(pool: &spec::PoolSpec) -> ffi::kvf_pool_config {
         spec::Policy::Fifo => ffi::KVF_POLICY_FIFO,
         spec::Policy::Lfu => ffi::KVF_POLICY_LFU,
     };
-    ffi::kvf_pool_config { struct_size: size::<ffi::kvf_pool_config>(), pages: pool.pages, policy, ..blank() }
+    ffi::kvf_pool_config { struct_size: size::<ffi::kvf_pool_config>(), pages: pool.pages, policy }
 }
 
 fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {

@@ -257,12 +257,12 @@ impl Model {
         let mut assigned = entries;
         for (entry, last) in assigned.iter_mut().zip(&lasts) {
             let len = self.state.sequences[&entry.seq].len();
-            for group in 0..self.spec.groups.len() {
+            for (group, &last) in last.iter().enumerate() {
                 let (pool, page_tokens) = (self.pool_of(group), self.page_tokens(group));
-                if last[group] == Last::Withdraw {
+                if last == Last::Withdraw {
                     self.withdraw(entry.seq, group);
                 }
-                if last[group] == Last::Copy {
+                if last == Last::Copy {
                     let src = self.partial_page(&self.state.sequences[&entry.seq], group).expect("partial");
                     entry.copies[group] = Some((src, self.state.pools[pool].take()));
                 }

@@ -106,7 +106,7 @@ impl Model {
             let pages = self.publish_sequence(seq, budget - done);
             done += pages;
             self.enqueue(seq);
-            if pages == 0 {
+            if pages == 0 && self.state.queue.first() == Some(&seq) {
                 break;
             }
         }

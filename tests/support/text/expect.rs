@@ -62,7 +62,7 @@ fn one(part: &str, subject: Option<Seq>, out: &mut Vec<Expect>) -> Result<(), St
         ["same", mark] => out.push(Expect::Same(Some(mark.into()))),
         ["pool", pool, ref counts @ ..] => counters(number(pool)?, counts, out)?,
         _ if words.iter().all(|word| word.contains('=')) => counters(0, &words, out)?,
-        _ if words.len() % 2 == 0 => {
+        _ if words.len().is_multiple_of(2) => {
             for pair in words.chunks(2) {
                 let &[name, n] = pair else { break };
                 let kind = match name {
