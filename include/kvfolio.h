@@ -599,6 +599,23 @@ kvf_status kvf_plan_add(kvf_cache *cache, kvf_seq seq, uint32_t count, const kvf
 kvf_status kvf_plan_add_batch(kvf_cache *cache, const kvf_plan_item *items, size_t n,
                               kvf_status *statuses, size_t *n_added, kvf_shortage *shortage);
 
+/* What more tokens of a sequence would take in one group. Record. */
+typedef struct kvf_group_need {
+    uint32_t need;        /* Pages needed, the copy of a shared last page included. */
+    uint32_t have;        /* Free pages of the group's pool that are not promised. */
+    uint32_t reclaimable; /* Pages that eviction would add. */
+    uint32_t pending;     /* Pages that transfers under way will add. */
+} kvf_group_need;
+
+/*
+ * Says what `count` more tokens of a sequence would take in each group, in the order of the
+ * configuration: for schedulers, before or while a plan is built. Groups that share a pool show the
+ * same pages of it: add their needs up. `n` gets the number of groups, also on
+ * KVF_ERR_SHORT_BUFFER, when nothing else is written. Changes nothing. O(groups).
+ */
+kvf_status kvf_plan_estimate(const kvf_cache *cache, kvf_seq seq, uint32_t count,
+                             kvf_group_need *needs, size_t cap, size_t *n);
+
 /*
  * Promises that the pages below entry `upto` of a sequence's row move to the group's sealed pool in
  * this plan. The sequence is in the plan, and these pages are full of committed tokens. Their

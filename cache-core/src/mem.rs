@@ -16,6 +16,17 @@ impl<'m, T: Copy + Default> Slots<'m, T> {
         self.0.get(index as usize).copied().unwrap_or_default()
     }
 
+    /// The element itself, where copying it would cost.
+    #[inline]
+    pub(crate) fn at(&self, index: u32) -> Option<&T> {
+        self.0.get(index as usize)
+    }
+
+    #[inline]
+    pub(crate) fn at_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.0.get_mut(index as usize)
+    }
+
     #[inline]
     pub(crate) fn set(&mut self, index: u32, value: T) {
         if let Some(slot) = self.0.get_mut(index as usize) {

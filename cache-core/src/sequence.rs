@@ -131,8 +131,9 @@ impl<'m> Holders<'m> {
         Self { slots: Slots::new(slots), words, tables, queue_head: 0, queue_tail: 0, next_deadline: Tick::MAX }
     }
 
-    fn table(&self, kind: Kind) -> HandleTable {
-        let [sequences, tickets, transfers] = self.tables;
+    #[inline]
+    fn table(&self, kind: Kind) -> &HandleTable {
+        let [sequences, tickets, transfers] = &self.tables;
         match kind {
             Kind::Sequence => sequences,
             Kind::Ticket => tickets,
@@ -154,15 +155,14 @@ impl<'m> Holders<'m> {
     #[inline]
     pub(crate) fn resolve(&self, kind: Kind, (generation, index): (u32, u32)) -> Result<u32, Error> {
         let table = self.table(kind);
-        if index >= table.count {
-            return Err(Error::Stale);
-        }
         let holder = table.start.wrapping_add(index);
-        let slot = self.slots.get(holder);
-        if slot.is_live == 1 && slot.generation == generation && slot.closing == 0 {
-            Ok(holder)
-        } else {
-            Err(Error::Stale)
+        match self.slots.at(holder) {
+            Some(slot)
+                if index < table.count && slot.is_live == 1 && slot.generation == generation && slot.closing == 0 =>
+            {
+                Ok(holder)
+            }
+            _ => Err(Error::Stale),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'m> Holders<'m> {
 
     /// Opens the lowest free one, at the root of a namespace.
     pub(crate) fn open(&mut self, kind: Kind, namespace: u32, root: u32) -> Result<u32, Error> {
-        let table = self.table(kind);
+        let table = *self.table(kind);
         let (id, count) = table.free.take_lowest(&mut self.words, 1);
         if count == 0 {
             let resource = match kind {
@@ -195,7 +195,7 @@ impl<'m> Holders<'m> {
     pub(crate) fn close(&mut self, kind: Kind, holder: u32) {
         let generation = self.slots.get(holder).generation;
         self.slots.set(holder, Sequence { generation, ..Sequence::default() });
-        let table = self.table(kind);
+        let table = *self.table(kind);
         table.free.insert(&mut self.words, holder.wrapping_sub(table.start).wrapping_add(1));
         self.count_live(kind, -1);
     }
@@ -203,6 +203,11 @@ impl<'m> Holders<'m> {
     #[inline]
     pub(crate) fn get(&self, holder: u32) -> Sequence {
         self.slots.get(holder)
+    }
+
+    #[inline]
+    pub(crate) fn at_mut(&mut self, holder: u32) -> Option<&mut Sequence> {
+        self.slots.at_mut(holder)
     }
 
     #[inline]

@@ -3,8 +3,8 @@
 use core::mem::offset_of;
 
 use kvfolio::{
-    CloseMode, Direction, EventKind, IndexKind, MediaSpan, Move, PageState, Policy, PublishMode, Resource, RowDelta,
-    RowQuery, WindowKeep,
+    CloseMode, Direction, EventKind, GroupNeed, IndexKind, MediaSpan, Move, PageState, Policy, PublishMode, Resource,
+    RowDelta, RowQuery, WindowKeep,
 };
 
 use crate::io::{KVF_IO_LOAD, KVF_IO_STORE};
@@ -62,6 +62,7 @@ layout! {
 layout!(@ kvf_media_span 40 { start 0, length 4, digest 8 });
 layout!(@ kvf_plan_item 24 { seq 0, tokens 8, count 16, reserved 20 });
 layout!(@ kvf_accept 16 { accepted 0, verified 4, tokens 8 });
+layout!(@ kvf_group_need 16 { need 0, have 4, reclaimable 8, pending 12 });
 layout!(@ kvf_page_copy 20 { group 0, source 4, target 8, tokens 12, seals 16 });
 layout!(@ kvf_page_ref 8 { pool 0, page 4 });
 layout!(@ kvf_row_query 16 { seq 0, since 8 });
@@ -81,6 +82,7 @@ macro_rules! same_layout {
 same_layout! {
     kvf_media_span = MediaSpan { start = start, length = length, digest = digest };
     kvf_row_query = RowQuery { seq = sequence, since = since };
+    kvf_group_need = GroupNeed { need = need, have = have, reclaimable = reclaimable, pending = pending };
     kvf_row_delta = RowDelta { row = row, start = start, count = count };
 }
 

@@ -15,8 +15,7 @@
 //!   checked.
 //!
 //! NULL, alignment, counts whose bytes exceed the address space, `struct_size`, and handles are checked in `ptr.rs`. A
-//! call
-//! first checks and converts all its pointers, then calls the core once, then writes its outputs once.
+//! call first checks and converts all its pointers, then calls the core once, then writes its outputs once.
 //!
 //! # Panics
 //! None can be reached, and the archive contains none: `scripts/gates.sh` looks for their symbols.

@@ -17,11 +17,11 @@
 
 use core::mem::MaybeUninit;
 
-use kvfolio::{Accept, Error, PageCopy, PlanReport, SequenceId};
+use kvfolio::{Accept, Error, GroupNeed, PageCopy, PlanReport, SequenceId};
 
 use crate::cache::{group_id, kvf_cache};
 use crate::ptr;
-use crate::short::{describe, explain};
+use crate::short::{describe, explain, needed};
 use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_SHORT_BUFFER, KVF_ERR_UNSUPPORTED, KVF_OK, Status, answer, kvf_status};
 use crate::types::*;
 
@@ -115,6 +115,32 @@ pub(crate) unsafe fn read_tokens<'a>(item: &kvf_plan_item) -> Result<Option<&'a 
     }
     // SAFETY: the caller's.
     unsafe { ptr::optional_slice(item.tokens, item.count as usize) }
+}
+
+/// Says what `count` more tokens of a sequence would take in each group, in the order of the configuration: for schedulers,
+/// before or while a plan is built. Groups that share a pool show the same pages of it: add their needs up. `n` gets the
+/// number of groups, also on KVF_ERR_SHORT_BUFFER, when nothing else is written. Changes nothing. O(groups).
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_plan_estimate(
+    cache: *const kvf_cache,
+    seq: kvf_seq,
+    count: u32,
+    needs: *mut kvf_group_need,
+    cap: usize,
+    n: *mut usize,
+) -> kvf_status {
+    let estimate = || {
+        // SAFETY: rules (d) and (e).
+        let cache = unsafe { ptr::receiver(cache) }?;
+        // SAFETY: rules (a) and (b); `layout` asserts that the record has the core's layout, and any bits are valid.
+        let (needs, n) = unsafe { (ptr::slice_mut(needs.cast::<GroupNeed>(), cap)?, ptr::out(n)?) };
+        match cache.cache.estimate(SequenceId::from_bits(seq), count, needs) {
+            Ok(groups) => n.set(groups as usize),
+            Err(error) => needed(Err(error), Some(n))?,
+        }
+        Ok(())
+    };
+    answer(estimate())
 }
 
 /// Promises that the pages below entry `upto` of a sequence's row move to the group's sealed pool in this plan. The sequence

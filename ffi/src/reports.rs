@@ -47,6 +47,20 @@ pub struct kvf_plan_report {
     pub evicted: u32,
 }
 
+/// What more tokens of a sequence would take in one group. Record.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct kvf_group_need {
+    /// Pages needed, the copy of a shared last page included.
+    pub need: u32,
+    /// Free pages of the group's pool that are not promised.
+    pub have: u32,
+    /// Pages that eviction would add.
+    pub reclaimable: u32,
+    /// Pages that transfers under way will add.
+    pub pending: u32,
+}
+
 /// One page to be copied before it is written. Record.
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -18,6 +18,9 @@ const STRETCH: usize = 4_000;
 /// Runs that shrinking a failure may take.
 const MOST_RUNS: u32 = 1_500;
 
+/// Configurations drawn by chance.
+const RANDOM: u64 = 24;
+
 fn main() -> ExitCode {
     let (mut ops, mut seed, mut only, mut without) = (20_000usize, 1u64, String::new(), None);
     let mut args = std::env::args().skip(1);
@@ -34,10 +37,13 @@ fn main() -> ExitCode {
             }
         }
     }
-    let mut failed = 0;
+    let (mut passed, mut failed) = (0, 0);
     for (name, spec) in grid().into_iter().filter(|(name, _)| name.contains(&only)) {
         match soak(&spec, ops, seed, without.as_deref()) {
-            Ok(digest) => println!("pass {name:<28} {ops} ops {digest:016x}"),
+            Ok(digest) => {
+                passed += 1;
+                println!("pass {name:<28} {ops} ops {digest:016x}");
+            }
             Err((program, failure)) => {
                 failed += 1;
                 println!("FAIL {name:<28} {}", failure.message);
@@ -45,7 +51,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{failed} failed");
+    println!("{passed} passed, {failed} failed, 0 skipped");
     ExitCode::from(u8::from(failed > 0))
 }
 
@@ -68,6 +74,8 @@ fn grid() -> Vec<(String, Spec)> {
     let mut wide = Spec { pools: vec![PoolSpec { pages: 2048, policy: Policy::Lru }], ..Spec::default() };
     wide.groups = (0..90).map(|group| GroupSpec { pool: 0, ..group_of(group % 2, 4) }).collect();
     grid.push(("P4 groups90 N2048".into(), wide));
+    // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
+    grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
     grid
 }
 

@@ -181,6 +181,12 @@ FIELD(kvf_accept, accepted, 0);
 FIELD(kvf_accept, verified, 4);
 FIELD(kvf_accept, tokens, 8);
 
+SIZE(kvf_group_need, 16);
+FIELD(kvf_group_need, need, 0);
+FIELD(kvf_group_need, have, 4);
+FIELD(kvf_group_need, reclaimable, 8);
+FIELD(kvf_group_need, pending, 12);
+
 SIZE(kvf_page_copy, 20);
 FIELD(kvf_page_copy, group, 0);
 FIELD(kvf_page_copy, source, 4);

@@ -44,6 +44,7 @@ static void many_in_one_call(void)
     static char taken[(PAGES + 1) * PAGE_TOKENS];
     kvf_shortage shortage = {.struct_size = sizeof shortage};
     kvf_token token = 7;
+    kvf_group_need need;
     size_t added, n, i;
     void *mem;
     kvf_cache *cache = make(&mem, 0);
@@ -53,6 +54,9 @@ static void many_in_one_call(void)
         items[i].tokens = &token;
         items[i].count = 1;
     }
+    MUST(kvf_plan_estimate(cache, items[0].seq, 9, NULL, 0, &n) == KVF_ERR_SHORT_BUFFER && n == 1);
+    MUST(kvf_plan_estimate(cache, items[0].seq, 9, &need, 1, &n) == KVF_OK && n == 1);
+    MUST(need.need == 3 && need.have == PAGES && need.reclaimable == 0 && need.pending == 0);
     items[100].count = PAGES * PAGE_TOKENS + 1; /* more than there is */
     items[100].tokens = NULL;
     items[200].seq = items[199].seq;

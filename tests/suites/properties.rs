@@ -107,7 +107,6 @@ fn random_programs_reach_every_answer() {
         "VERIFY Ok",
         "PUBLISH pages",
         "MATCH hit",
-        "MATCH Retry",
         "DROP Ok",
         "EVICT pages",
         "CLEAR Ok",

@@ -1,7 +1,18 @@
 //! The C ABI behind the machine trait: every call goes through the functions of the header.
 
+/// Calls a function of the header; `Err` is any status but KVF_OK.
+macro_rules! call {
+    ($function:ident($($argument:expr),* $(,)?)) => {{
+        // SAFETY: each pointer is NULL where the header allows it, or comes from a live reference, or from a slice whose
+        // length is passed; the cache is this machine's, alive and used by one thread.
+        let status = unsafe { kvfolio_ffi::$function($($argument),*) };
+        if status == kvfolio_ffi::KVF_OK { Ok(()) } else { Err(status) }
+    }};
+}
+
 mod answers;
 mod config;
+mod retain;
 
 use core::ptr::{null, null_mut};
 use std::collections::BTreeMap;
@@ -11,19 +22,9 @@ use kvfolio_ffi as ffi;
 use crate::machine::{
     Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time,
 };
-use crate::op::{Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::op::{Accept, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
 use crate::spec::Spec;
 use config::{blank, size};
-
-/// Calls a function of the header; `Err` is any status but KVF_OK.
-macro_rules! call {
-    ($function:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: each pointer is NULL where the header allows it, or comes from a live reference, or from a slice whose
-        // length is passed; the cache is this machine's, alive and used by one thread.
-        let status = unsafe { ffi::$function($($argument),*) };
-        if status == ffi::KVF_OK { Ok(()) } else { Err(status) }
-    }};
-}
 
 type Called = Result<Outcome, ffi::kvf_status>;
 
@@ -39,6 +40,9 @@ pub struct CMachine {
     sequences: BTreeMap<Seq, ffi::kvf_seq>,
     tickets: BTreeMap<Ticket, ffi::kvf_ticket>,
     transfers: BTreeMap<Transfer, ffi::kvf_transfer>,
+    leases: BTreeMap<Lease, ffi::kvf_lease>,
+    /// The spans that each ticket was asked for.
+    ticket_spans: BTreeMap<Ticket, Vec<ffi::kvf_media_span>>,
 }
 
 impl Drop for CMachine {
@@ -75,6 +79,8 @@ impl CMachine {
             sequences: BTreeMap::new(),
             tickets: BTreeMap::new(),
             transfers: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            ticket_spans: BTreeMap::new(),
         })
     }
 
@@ -91,11 +97,14 @@ impl CMachine {
         self.tickets.get(&ticket).copied().unwrap_or(0)
     }
 
-    fn prompt(&self, ns: u16, tokens: &[u32]) -> ffi::kvf_prompt {
+    /// The prompt borrows tokens and spans: use it while they live.
+    fn prompt(&self, ns: u16, tokens: &[u32], spans: &[ffi::kvf_media_span]) -> ffi::kvf_prompt {
         ffi::kvf_prompt {
             struct_size: size::<ffi::kvf_prompt>(),
             n_tokens: tokens.len() as u32,
             tokens: tokens.as_ptr(),
+            spans: spans.as_ptr(),
+            n_spans: spans.len() as u32,
             ns: self.ns(ns),
             ..blank()
         }
@@ -124,7 +133,13 @@ impl CMachine {
             Op::Clear { ns: None } => done(call!(kvf_namespace_clear_all(cache))),
             Op::Clear { ns: Some(ns) } => done(call!(kvf_namespace_clear(cache, self.ns(*ns)))),
             Op::Advance { tick } => done(call!(kvf_cache_advance(cache, absolute(*tick)))),
-            Op::Lease { .. } | Op::SetClass { .. } | Op::SetQuota { .. } => Ok(Outcome::of(Status::Unsupported)),
+            Op::Lease { .. } | Op::EndLease { .. } | Op::SetClass { .. } | Op::Move { .. } | Op::SetQuota { .. } => {
+                self.retain(op)
+            }
+            Op::AddSpans { seq, spans } => {
+                let (seq, spans) = (self.seq(*seq), media(spans));
+                done(call!(kvf_seq_add_spans(cache, seq, spans.as_ptr(), spans.len(), &mut self.shortage)))
+            }
             Op::Drain => self.drain(),
             Op::Check => Ok(Outcome::OK),
             Op::Lookup { .. } | Op::Match { .. } | Op::Drop { .. } => self.find(op),
@@ -135,16 +150,26 @@ impl CMachine {
 
     fn open(&mut self, op: &Op) -> Called {
         let (cache, mut id) = (self.cache, 0);
-        let params = |ns| ffi::kvf_open_params { struct_size: size::<ffi::kvf_open_params>(), ns, ..blank() };
+        let params = |ns, class: u8, spans: &[ffi::kvf_media_span]| ffi::kvf_open_params {
+            struct_size: size::<ffi::kvf_open_params>(),
+            eviction_class: u32::from(class),
+            ns,
+            spans: spans.as_ptr(),
+            n_spans: spans.len() as u32,
+            ..blank()
+        };
         match op {
-            Op::Open { seq, ns } => {
-                call!(kvf_seq_open(cache, &params(self.ns(*ns)), &mut id, &mut self.shortage))?;
+            Op::Open { seq, ns, class, spans } => {
+                let spans = media(spans);
+                let params = params(self.ns(*ns), *class, &spans);
+                call!(kvf_seq_open(cache, &params, &mut id, &mut self.shortage))?;
                 self.sequences.insert(*seq, id);
                 Ok(Outcome::OK)
             }
-            Op::OpenTicket { seq, ticket } => {
-                let ticket = self.ticket(*ticket);
-                call!(kvf_seq_open_ticket(cache, ticket, &params(0), &mut id, &mut self.shortage))?;
+            Op::OpenTicket { seq, ticket, class } => {
+                let spans = self.ticket_spans.get(ticket).cloned().unwrap_or_default();
+                let (ticket, params) = (self.ticket(*ticket), params(0, *class, &spans));
+                call!(kvf_seq_open_ticket(cache, ticket, &params, &mut id, &mut self.shortage))?;
                 self.sequences.insert(*seq, id);
                 Ok(Outcome::ok(Value::Hit(self.info(id)?.len)))
             }
@@ -162,15 +187,18 @@ impl CMachine {
     fn find(&mut self, op: &Op) -> Called {
         let (cache, mut id, mut hit) = (self.cache, 0, 0);
         match op {
-            Op::Lookup { ns, tokens, limit } => {
-                call!(kvf_prefix_lookup(cache, &self.prompt(*ns, tokens), *limit, &mut hit))?;
+            Op::Lookup { ns, tokens, limit, spans } => {
+                let spans = media(spans);
+                call!(kvf_prefix_lookup(cache, &self.prompt(*ns, tokens, &spans), *limit, &mut hit))?;
                 Ok(Outcome::ok(Value::Hit(hit)))
             }
-            Op::Match { ticket, ns, tokens, limit, until } => {
-                let prompt = self.prompt(*ns, tokens);
+            Op::Match { ticket, ns, tokens, limit, spans, until } => {
+                let spans = media(spans);
+                let prompt = self.prompt(*ns, tokens, &spans);
                 let until = until.map_or(ffi::KVF_NO_DEADLINE, absolute);
                 call!(kvf_prefix_match(cache, &prompt, *limit, until, &mut id, &mut hit, &mut self.shortage))?;
                 self.tickets.insert(*ticket, id);
+                self.ticket_spans.insert(*ticket, spans);
                 Ok(Outcome::ok(Value::Hit(hit)))
             }
             Op::Drop { ticket } => done(call!(kvf_prefix_drop(cache, self.ticket(*ticket)))),
@@ -219,13 +247,17 @@ impl CMachine {
             Op::PlanAdd { seq, count, tokens } => done(self.add(*seq, *count, tokens.as_deref())),
             Op::PlanFinish => self.finish(),
             Op::PlanCancel => done(call!(kvf_plan_cancel(cache))),
+            // The ABI reads `accepted` ids; a list of another length cannot be said in it.
+            Op::PlanCommit { accepts } if accepts.iter().any(is_odd) && self.plan_is_finished() => {
+                Err(ffi::KVF_ERR_ARGUMENT)
+            }
             Op::PlanCommit { accepts } => {
                 let accepts: Vec<ffi::kvf_accept> = accepts
                     .iter()
                     .map(|accept| ffi::kvf_accept {
                         accepted: accept.accepted.unwrap_or(0),
                         verified: accept.verified.unwrap_or(0),
-                        ..blank()
+                        tokens: accept.tokens.as_deref().map_or(null(), <[u32]>::as_ptr),
                     })
                     .collect();
                 done(call!(kvf_plan_commit(cache, accepts.as_ptr(), accepts.len())))
@@ -270,6 +302,9 @@ impl CMachine {
             dst: copy.target,
             tokens: copy.tokens,
         }));
+        let mut scrubs: Vec<ffi::kvf_page_ref> = vec![blank(); report.scrubs as usize];
+        call!(kvf_plan_scrubs(self.cache, scrubs.as_mut_ptr(), scrubs.len(), &mut n))?;
+        view.scrubs.extend(scrubs.iter().map(|page| (page.pool as u16, page.page)));
         for group in 0..self.spec.groups.len() as u32 {
             let count = report.tokens as usize;
             let (mut slots, mut positions) = (vec![0; count], vec![0; count]);
@@ -278,6 +313,12 @@ impl CMachine {
             view.positions = positions;
         }
         Ok(Outcome::ok(Value::Plan(view)))
+    }
+
+    fn plan_is_finished(&self) -> bool {
+        let (mut slot, mut position, mut n) = (0, 0, 0);
+        let asked = call!(kvf_table_slots(self.cache, 0, &mut slot, &mut position, 0, &mut n));
+        asked != Err(ffi::KVF_ERR_PLAN_STATE)
     }
 
     fn drain(&mut self) -> Called {
@@ -320,6 +361,20 @@ impl CMachine {
 
 fn done(called: Result<(), ffi::kvf_status>) -> Called {
     called.map(|()| Outcome::OK)
+}
+
+/// The scenario's number stands in all four words of a digest.
+fn media(spans: &[Span]) -> Vec<ffi::kvf_media_span> {
+    let one = |span: &Span| ffi::kvf_media_span {
+        start: span.start,
+        length: span.length,
+        digest: [u64::from(span.digest); 4],
+    };
+    spans.iter().map(one).collect()
+}
+
+fn is_odd(accept: &Accept) -> bool {
+    accept.tokens.as_ref().is_some_and(|tokens| tokens.len() as u32 != accept.accepted.unwrap_or(0))
 }
 
 fn position(pos: Pos) -> u32 {

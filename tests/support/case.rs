@@ -143,16 +143,22 @@ pub enum Verdict {
     Skipped(String),
 }
 
+/// Pages of a pool above which not every op is followed by the full comparison.
+const LARGE: u32 = 4096;
+
 /// Runs a case on the machines that `build` makes from its configuration.
 pub fn run(case: &Case, build: Build<'_>) -> Verdict {
     let machines = match build(&case.spec) {
         Ok(machines) => machines,
         Err(reason) => return Verdict::Skipped(reason),
     };
-    let harness = match Harness::new(&case.spec, machines) {
+    let mut harness = match Harness::new(&case.spec, machines) {
         Ok(harness) => harness,
         Err(reason) => return Verdict::Skipped(reason),
     };
+    if case.spec.pools.iter().any(|pool| pool.pages > LARGE) {
+        harness.thorough_every = 64;
+    }
     let mut run = Run { harness, bound: BTreeMap::new(), marks: BTreeMap::new() };
     for step in &case.steps {
         match run.step(step) {

@@ -7,7 +7,7 @@
 
 use crate::bytes;
 use crate::machine::Oracle;
-use crate::op::{Accept, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::op::{Accept, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
 use crate::rng::Rng;
 use crate::spec::{GroupKind, GroupSpec, IndexKind, NamespaceSpec, Policy, PoolSpec, Spec};
 
@@ -46,10 +46,28 @@ pub fn spec(rng: &mut Rng) -> Spec {
         _ => IndexKind::Tree,
     };
     spec.deferred = rng.below(4) == 0;
+    options(rng, &mut spec);
     if rng.below(2) == 0 {
         spec.namespaces.push(NamespaceSpec { adapter: 1, ..NamespaceSpec::default() });
     }
     spec
+}
+
+/// Policies, classes, leases, quotas, media spans, scrubbing: some of each.
+fn options(rng: &mut Rng, spec: &mut Spec) {
+    for pool in &mut spec.pools {
+        pool.policy = match rng.below(8) {
+            0 => Policy::Fifo,
+            1 => Policy::Lfu,
+            _ => Policy::Lru,
+        };
+    }
+    let some = |rng: &mut Rng, most: u64| if rng.below(3) == 0 { 1 + rng.below(most) as u32 } else { 0 };
+    spec.classes = some(rng, 5);
+    spec.leases = some(rng, 4);
+    spec.quotas = some(rng, 1);
+    spec.spans = 4 * some(rng, 16);
+    spec.scrub = rng.below(4) == 0;
 }
 
 /// The next op for a state.
@@ -87,6 +105,8 @@ fn is_mild(op: &Op) -> bool {
         Op::Match { until: Some(_), .. } => false,
         Op::Append { tokens, .. } | Op::Match { tokens, .. } | Op::Lookup { tokens, .. } => tokens.len() <= 64,
         Op::PlanAdd { count, .. } | Op::Reserve { count, .. } => *count <= 64,
+        // How a list beyond the plan's capacity is refused is a case of its own (R13).
+        Op::PlanCommit { accepts } => accepts.len() <= 16,
         Op::Clear { .. } => false,
         Op::PlanBegin { tick: Time::At(_) } | Op::Advance { tick: Time::At(_) } => false,
         _ => true,
@@ -109,7 +129,8 @@ impl Guide<'_> {
             62..69 => self.fork(rng),
             69..77 => Op::Truncate { seq: self.live(rng), len: Self::pos(rng, self.step()) },
             77..81 => Op::Evict { pool: self.pool(rng), count: rng.below(4) as u32 },
-            81..85 => Op::Verify { seq: self.live(rng), upto: Pos::Back(rng.below(3) as u32) },
+            81..83 => self.retain(rng),
+            83..85 => Op::Verify { seq: self.live(rng), upto: Pos::Back(rng.below(3) as u32) },
             85..88 => Op::Publish { budget: rng.below(5) as u32 },
             88..91 => self.io(rng),
             91..94 => Op::IoEnd { transfer: Transfer(rng.below(u64::from(TRANSFERS)) as u8), ok: rng.below(4) != 0 },
@@ -119,6 +140,49 @@ impl Guide<'_> {
             98 if rng.below(3) == 0 => Op::Clear { ns: (rng.below(2) == 0).then(|| self.ns(rng)) },
             _ => Op::Check,
         }
+    }
+
+    fn retain(&self, rng: &mut Rng) -> Op {
+        let (ns, tokens, _) = self.query(rng);
+        match rng.below(12) {
+            0..2 if self.spec.classes > 1 => Op::SetClass { ns, tokens, class: self.class(rng) },
+            2..4 => Op::Move { ns, tokens, hot: rng.below(2) == 0 },
+            4..7 if self.spec.leases > 0 => {
+                let until = Time::After(rng.below(6));
+                Op::Lease { lease: self.lease(rng), seq: self.live(rng), upto: 1 + tokens.len() as u32, until }
+            }
+            7 if self.spec.leases > 0 => Op::EndLease { lease: self.lease(rng) },
+            8 if self.spec.quotas > 0 => {
+                let ns = rng.below(self.spec.namespaces.len() as u64) as u16;
+                let pool = self.pool(rng);
+                let most = u64::from(self.spec.pools[usize::from(pool)].pages);
+                Op::SetQuota { ns, pool, pages: rng.below(most + 1) as u32 }
+            }
+            9 | 10 if self.spec.spans > 0 => {
+                let seq = self.live(rng);
+                let start = self.state.len(seq).unwrap_or(0) + rng.below(4) as u32;
+                let span = Span { start, length: 1 + rng.below(3) as u32, digest: rng.below(2) as u32 };
+                Op::AddSpans { seq, spans: vec![span] }
+            }
+            _ => Op::Advance { tick: Time::After(rng.below(3)) },
+        }
+    }
+
+    fn class(&self, rng: &mut Rng) -> u8 {
+        if self.spec.classes > 1 { rng.below(u64::from(self.spec.classes)) as u8 } else { 0 }
+    }
+
+    fn lease(&self, rng: &mut Rng) -> Lease {
+        Lease(rng.below(u64::from(self.spec.leases) + 1) as u8)
+    }
+
+    /// The first media spans of one of two albums that share their places.
+    fn spans(&self, rng: &mut Rng) -> Vec<Span> {
+        if self.spec.spans == 0 || rng.below(2) == 0 {
+            return Vec::new();
+        }
+        let album = if rng.below(3) == 0 { 1 } else { 0 };
+        (0..rng.below(4) as u32).map(|i| Span { start: 9 * i + 2, length: 2, digest: i * album }).collect()
     }
 
     fn step(&self) -> u64 {
@@ -212,19 +276,21 @@ impl Guide<'_> {
     }
 
     fn commit(&self, rng: &mut Rng) -> Op {
-        let accepts = self.state.plan().into_iter().map(|(_, count, _)| {
+        let accepts = self.state.plan().into_iter().map(|(seq, count, _)| {
             let accepted = match rng.below(4) {
                 0 => rng.below(u64::from(count) + 1) as u32,
                 _ => count,
             };
             let verified = (rng.below(4) == 0).then(|| rng.below(u64::from(accepted) + 1) as u32);
-            Accept { accepted: Some(accepted), verified }
+            let begin = self.state.len(seq).unwrap_or(0);
+            let tokens = (rng.below(6) == 0).then(|| Self::text(rng, begin, accepted));
+            Accept { accepted: Some(accepted), verified, tokens }
         });
         Op::PlanCommit { accepts: accepts.collect() }
     }
 
     fn open(&self, rng: &mut Rng) -> Op {
-        Op::Open { seq: self.unused(rng), ns: self.ns(rng) }
+        Op::Open { seq: self.unused(rng), ns: self.ns(rng), class: self.class(rng), spans: self.spans(rng) }
     }
 
     fn query(&self, rng: &mut Rng) -> (u16, Vec<u32>, u32) {
@@ -236,16 +302,17 @@ impl Guide<'_> {
 
     fn find(&self, rng: &mut Rng) -> Op {
         let (ns, tokens, limit) = self.query(rng);
-        Op::Match { ticket: self.ticket(rng, false), ns, tokens, limit, until: None }
+        let until = (rng.below(8) == 0).then(|| Time::After(rng.below(3)));
+        Op::Match { ticket: self.ticket(rng, false), ns, tokens, limit, spans: self.spans(rng), until }
     }
 
     fn lookup(&self, rng: &mut Rng) -> Op {
         let (ns, tokens, limit) = self.query(rng);
-        Op::Lookup { ns, tokens, limit }
+        Op::Lookup { ns, tokens, limit, spans: self.spans(rng) }
     }
 
     fn open_ticket(&self, rng: &mut Rng) -> Op {
-        Op::OpenTicket { seq: self.unused(rng), ticket: self.ticket(rng, true) }
+        Op::OpenTicket { seq: self.unused(rng), ticket: self.ticket(rng, true), class: self.class(rng) }
     }
 
     fn fork(&self, rng: &mut Rng) -> Op {
@@ -266,7 +333,7 @@ impl Guide<'_> {
         let len = self.state.len(seq).unwrap_or(0);
         let ticket = self.ticket(rng, true);
         let (owner, len) = match self.state.ticket(ticket) {
-            Some((_, tokens)) if rng.below(3) == 0 => (Owner::Ticket(ticket), tokens.len() as u32),
+            Some((_, tokens, _)) if rng.below(3) == 0 => (Owner::Ticket(ticket), tokens.len() as u32),
             _ => (Owner::Seq(seq), len),
         };
         let begin = rng.below(u64::from(len)) as u32;

@@ -3,7 +3,7 @@
 //! Page ids, lengths, hits, copies, slots, events and statuses are compared exactly; handles and key
 //! hashes are the machine's own and only have to be consistent.
 
-use crate::op::{Accept, Op, Owner, Seq, Ticket, Time};
+use crate::op::{Accept, Op, Owner, Seq, Span, Ticket, Time};
 
 /// Class of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,6 +93,8 @@ pub struct Copy {
 /// What the device must do before and during a finished plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanView {
+    /// Pages that another namespace wrote, in order of their assignment: (pool, page). They are scrubbed first.
+    pub scrubs: Vec<(u16, u32)>,
     /// Copies, in order; all of them run before any write.
     pub copies: Vec<Copy>,
     /// Per group: the slot of each new token, sequences in plan order.
@@ -239,6 +241,8 @@ pub trait Oracle {
     fn len(&self, seq: Seq) -> Option<u32>;
     /// Whether the label names a live sequence.
     fn is_live(&self, owner: Owner) -> bool;
+    /// Whether the label names a lease that has not ended.
+    fn is_leased(&self, lease: crate::op::Lease) -> bool;
     /// Whether the label names a running transfer.
     fn is_running(&self, transfer: crate::op::Transfer) -> bool;
     /// The present tick.
@@ -249,25 +253,28 @@ pub trait Oracle {
     fn plan_is_finished(&self) -> Option<bool>;
     /// Labels of all live sequences.
     fn live(&self) -> Vec<Seq>;
-    /// Namespace and tokens that a ticket pins.
-    fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>)>;
+    /// Namespace and tokens that a ticket pins, and the media spans of its prompt.
+    fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>, Vec<Span>)>;
+    /// Media spans of a live sequence.
+    fn spans(&self, seq: Seq) -> Vec<Span>;
 }
 
 /// Pads the accept list to the plan: the last entry repeats, an empty list accepts everything.
 pub fn pad_accepts(accepts: &[Accept], counts: &[u32]) -> Vec<Accept> {
-    let all = Accept { accepted: None, verified: None };
-    let last = accepts.last().copied().unwrap_or(all);
+    let last = accepts.last().cloned().unwrap_or_default();
     let mut padded = accepts.to_vec();
     while padded.len() < counts.len() {
-        padded.push(last);
+        padded.push(last.clone());
     }
     for (accept, &count) in padded.iter_mut().zip(counts) {
         let accepted = accept.accepted.unwrap_or(count);
-        *accept = Accept { accepted: Some(accepted), verified: Some(accept.verified.unwrap_or(accepted)) };
+        accept.verified = Some(accept.verified.unwrap_or(accepted));
+        accept.accepted = Some(accepted);
     }
     for accept in padded.iter_mut().skip(counts.len()) {
         let accepted = accept.accepted.unwrap_or(0);
-        *accept = Accept { accepted: Some(accepted), verified: Some(accept.verified.unwrap_or(accepted)) };
+        accept.verified = Some(accept.verified.unwrap_or(accepted));
+        accept.accepted = Some(accepted);
     }
     padded
 }

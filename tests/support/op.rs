@@ -16,6 +16,21 @@ pub struct Ticket(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer(pub u8);
 
+/// Label of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lease(pub u8);
+
+/// A run of placeholder tokens and what stands behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// First token, from the start of the sequence.
+    pub start: u32,
+    /// Number of tokens.
+    pub length: u32,
+    /// Stands for the digest of the content.
+    pub digest: u32,
+}
+
 /// What holds pages by a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
@@ -44,22 +59,26 @@ pub enum Time {
 }
 
 /// What one sequence of a plan accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accept {
     /// Accepted tokens; `None` = all that were reserved.
     pub accepted: Option<u32>,
     /// How many of them are known to be final; `None` = all accepted.
     pub verified: Option<u32>,
+    /// Ids of the accepted tokens, where the plan has none.
+    pub tokens: Option<Vec<u32>>,
 }
 
 /// One call of the control plane.
 #[allow(missing_docs, reason = "the fields are the arguments that the sentence above each variant names")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Opens an empty sequence.
-    Open { seq: Seq, ns: u16 },
-    /// Turns a ticket into a sequence.
-    OpenTicket { seq: Seq, ticket: Ticket },
+    /// Opens an empty sequence whose pages get a class, with the media spans of its whole prompt.
+    Open { seq: Seq, ns: u16, class: u8, spans: Vec<Span> },
+    /// Turns a ticket into a sequence with the media spans that the ticket was asked for.
+    OpenTicket { seq: Seq, ticket: Ticket, class: u8 },
+    /// Adds media spans to a sequence.
+    AddSpans { seq: Seq, spans: Vec<Span> },
     /// Shares the pages of `source` up to `at` with each child.
     Fork { source: Seq, children: Vec<Seq>, at: Pos },
     /// Cuts a sequence.
@@ -87,9 +106,9 @@ pub enum Op {
     /// Publishes up to `budget` pages.
     Publish { budget: u32 },
     /// Asks for the hit length only.
-    Lookup { ns: u16, tokens: Vec<u32>, limit: u32 },
+    Lookup { ns: u16, tokens: Vec<u32>, limit: u32, spans: Vec<Span> },
     /// Pins the longest hit.
-    Match { ticket: Ticket, ns: u16, tokens: Vec<u32>, limit: u32, until: Option<Time> },
+    Match { ticket: Ticket, ns: u16, tokens: Vec<u32>, limit: u32, spans: Vec<Span>, until: Option<Time> },
     /// Drops a ticket.
     Drop { ticket: Ticket },
     /// Frees cached pages.
@@ -102,10 +121,14 @@ pub enum Op {
     IoEnd { transfer: Transfer, ok: bool },
     /// Moves the clock.
     Advance { tick: Time },
-    /// Retains the first `upto` tokens until a tick.
-    Lease { owner: Owner, upto: u32, until: Time },
-    /// Sets the eviction class of a sequence's pages.
-    SetClass { seq: Seq, class: u8 },
+    /// Retains the published pages of a sequence's first `upto` tokens until a tick.
+    Lease { lease: Lease, seq: Seq, upto: u32, until: Time },
+    /// Ends a lease early.
+    EndLease { lease: Lease },
+    /// Sets the eviction class of a prompt's cached prefix.
+    SetClass { ns: u16, tokens: Vec<u32>, class: u8 },
+    /// Moves a prompt's cached prefix to the hot or the cold end.
+    Move { ns: u16, tokens: Vec<u32>, hot: bool },
     /// Sets a namespace's quota in a pool; 0 = none.
     SetQuota { ns: u16, pool: u16, pages: u32 },
     /// Takes the events since the last drain.

@@ -5,20 +5,21 @@
 
 mod answers;
 mod config;
+mod retain;
 
 pub(crate) use config::roomy_chunks;
 
 use std::collections::BTreeMap;
 
 use kvfolio::{
-    Accept, Cache, CloseMode, Direction, Error, GroupId, NamespaceId, OpenParams, PageId, PoolId, Prompt, SequenceId,
-    Source, TicketId, TransferId,
+    Accept, Cache, CloseMode, Direction, Error, GroupId, LeaseId, MediaSpan, NamespaceId, OpenParams, PageId, PoolId,
+    Prompt, SequenceId, Source, TicketId, TransferId,
 };
 
 use crate::machine::{
     Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time,
 };
-use crate::op::{Accept as Accepted, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::op::{Accept as Accepted, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
 use crate::spec::{IndexKind, Spec};
 use answers::refusal;
 
@@ -42,6 +43,9 @@ pub struct RustMachine {
     namespaces: Vec<NamespaceId>,
     sequences: BTreeMap<Seq, SequenceId>,
     tickets: BTreeMap<Ticket, TicketId>,
+    /// The spans that each ticket was asked for.
+    ticket_spans: BTreeMap<Ticket, Vec<MediaSpan>>,
+    leases: BTreeMap<Lease, LeaseId>,
     transfers: BTreeMap<Transfer, TransferId>,
 }
 
@@ -74,6 +78,8 @@ impl RustMachine {
             namespaces,
             sequences: BTreeMap::new(),
             tickets: BTreeMap::new(),
+            ticket_spans: BTreeMap::new(),
+            leases: BTreeMap::new(),
             transfers: BTreeMap::new(),
         })
     }
@@ -97,15 +103,18 @@ impl RustMachine {
 
     fn step(&mut self, op: &Op) -> Answer {
         match op {
-            Op::Open { seq, ns } => {
-                let params = OpenParams { namespace: self.ns(*ns), ..OpenParams::default() };
+            Op::Open { seq, ns, class, spans } => {
+                let spans: Vec<MediaSpan> = spans.iter().map(media).collect();
+                let params = OpenParams { namespace: self.ns(*ns), class: *class, spans: &spans, user: 0 };
                 let id = self.cache().open(&params)?;
                 self.sequences.insert(*seq, id);
                 Ok(Outcome::OK)
             }
-            Op::OpenTicket { seq, ticket } => {
+            Op::OpenTicket { seq, ticket, class } => {
+                let spans = self.ticket_spans.get(ticket).cloned().unwrap_or_default();
                 let ticket = self.ticket(*ticket);
-                let id = self.cache().open_ticket(ticket, &OpenParams::default())?;
+                let params = OpenParams { class: *class, spans: &spans, ..OpenParams::default() };
+                let id = self.cache().open_ticket(ticket, &params)?;
                 self.sequences.insert(*seq, id);
                 Ok(Outcome::ok(Value::Hit(self.cache().sequence_info(id)?.len)))
             }
@@ -136,7 +145,14 @@ impl RustMachine {
                 done(self.cache().clear(namespace))
             }
             Op::Advance { tick } => done(self.cache().advance(absolute(*tick))),
-            Op::Lease { .. } | Op::SetClass { .. } | Op::SetQuota { .. } => Ok(Outcome::of(Status::Unsupported)),
+            Op::AddSpans { seq, spans } => {
+                let id = self.seq(*seq);
+                let spans: Vec<MediaSpan> = spans.iter().map(media).collect();
+                done(self.cache().add_spans(id, &spans))
+            }
+            Op::Lease { .. } | Op::EndLease { .. } | Op::SetClass { .. } | Op::Move { .. } | Op::SetQuota { .. } => {
+                self.retain(op)
+            }
             Op::Drain => Ok(self.drain()),
             Op::Check => Ok(Outcome::OK),
             Op::Lookup { .. } | Op::Match { .. } | Op::Drop { .. } => self.find(op),
@@ -147,16 +163,19 @@ impl RustMachine {
 
     fn find(&mut self, op: &Op) -> Answer {
         match op {
-            Op::Lookup { ns, tokens, limit } => {
-                let prompt = Prompt { namespace: self.ns(*ns), tokens, ..Prompt::default() };
+            Op::Lookup { ns, tokens, limit, spans } => {
+                let spans: Vec<MediaSpan> = spans.iter().map(media).collect();
+                let prompt = Prompt { namespace: self.ns(*ns), tokens, spans: &spans };
                 Ok(Outcome::ok(Value::Hit(self.cache().lookup(&prompt, *limit)?.tokens)))
             }
-            Op::Match { ticket, ns, tokens, limit, until } => {
-                let prompt = Prompt { namespace: self.ns(*ns), tokens, ..Prompt::default() };
+            Op::Match { ticket, ns, tokens, limit, spans, until } => {
+                let spans: Vec<MediaSpan> = spans.iter().map(media).collect();
+                let prompt = Prompt { namespace: self.ns(*ns), tokens, spans: &spans };
                 let looked = self.cache().lookup(&prompt, *limit)?.tokens;
                 let (id, hit) = self.cache().match_prefix(&prompt, *limit, until.map(absolute))?;
                 assert_eq!(looked, hit.tokens, "lookup and match differ");
                 self.tickets.insert(*ticket, id);
+                self.ticket_spans.insert(*ticket, spans);
                 Ok(Outcome::ok(Value::Hit(hit.tokens)))
             }
             Op::Drop { ticket } => {
@@ -238,6 +257,7 @@ impl RustMachine {
             tokens: copy.tokens,
         }));
         assert_eq!(view.copies.len(), report.copies as usize, "the report's copies");
+        view.scrubs.extend(self.cache().scrubs().map(|(pool, page)| (pool.get(), page.get())));
         for group in 0..self.spec.groups.len() as u16 {
             // Two elements more than needed: the rest must say "do not write".
             let (mut slots, mut positions) = (vec![0; count + 2], vec![0; count + 2]);
@@ -316,8 +336,14 @@ const fn absolute(time: Time) -> u64 {
     resolve_time(time, 0)
 }
 
-fn accept(accept: &Accepted) -> Accept<'static> {
-    Accept { accepted: accept.accepted.unwrap_or(0), verified: accept.verified.unwrap_or(0), tokens: None }
+fn accept(accept: &Accepted) -> Accept<'_> {
+    let tokens = accept.tokens.as_deref();
+    Accept { accepted: accept.accepted.unwrap_or(0), verified: accept.verified.unwrap_or(0), tokens }
+}
+
+/// The scenario's number stands in all four words of a digest.
+fn media(span: &Span) -> MediaSpan {
+    MediaSpan { start: span.start, length: span.length, digest: [u64::from(span.digest); 4] }
 }
 
 impl Machine for RustMachine {

@@ -109,6 +109,8 @@ pub struct Spec {
     pub leases: u32,
     /// Namespace quotas.
     pub quotas: u32,
+    /// Media spans stored.
+    pub spans: u32,
     /// Seed of the candidate hash.
     pub seed: u32,
 }
@@ -131,6 +133,7 @@ impl Default for Spec {
             classes: 0,
             leases: 0,
             quotas: 0,
+            spans: 0,
             seed: 0,
         }
     }
@@ -204,7 +207,8 @@ impl Spec {
             && !self.namespaces.is_empty()
             && self.groups.iter().all(|g| self.group_is_valid(g))
             && (self.index == IndexKind::None || self.anchor().is_some())
-            && self.classes <= 64
+            && self.classes <= 63
+            && self.quotas as usize <= self.namespaces.len().min(64)
     }
 
     fn group_is_valid(&self, group: &GroupSpec) -> bool {

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::op::Op;
 use crate::rng::Rng;
 use crate::runner::{self, Harness};
-use crate::spec::{Policy, Spec};
+use crate::spec::Spec;
 
 /// Makes the machines that must agree with the model on a configuration.
 pub type Build<'b> = &'b dyn Fn(&Spec) -> Result<Vec<Box<dyn Machine>>, String>;
@@ -26,15 +26,16 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     let mut rng = Rng::new(seed);
     let (mut spec, mut ops) = bytes::decode(&rng.bytes(len));
     spec.tail = false;
-    spec.pools.iter_mut().for_each(|pool| {
-        pool.policy = Policy::Lru;
-        pool.pages = pool.pages.min(64);
-    });
+    spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
+    (spec.leases, spec.spans) = (spec.leases.min(16), spec.spans.min(256));
     spec.groups.truncate(6);
     if spec.anchor().is_none() {
         spec.groups[0].kind = crate::spec::GroupKind::Full;
     }
-    (spec.sequences, spec.tickets, spec.transfers, spec.events, spec.table_chunks) = (0, 0, 0, 0, 0);
+    let limits =
+        [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
+    limits.into_iter().for_each(|limit| *limit = 0);
+    (spec.classes, spec.leases, spec.quotas) = (0, 0, 0);
     ops.retain(op_is_small);
     (spec, ops)
 }
@@ -46,6 +47,7 @@ fn op_is_small(op: &Op) -> bool {
         Op::PlanAdd { count, tokens, .. } | Op::Reserve { count, tokens, .. } => {
             *count <= 256 && tokens.as_ref().is_none_or(|tokens| tokens.len() <= 256)
         }
+        Op::PlanCommit { accepts } => accepts.len() <= 16,
         _ => true,
     }
 }

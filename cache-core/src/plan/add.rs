@@ -55,13 +55,14 @@ impl Cache<'_> {
             return Err(Error::PlanState);
         }
         let holder = self.sequence(id)?;
-        let (in_plan, len, writable) = self.holders.with(holder, |now| (now.plan != 0, now.len, now.writable));
-        if in_plan {
+        let Some(sequence) = self.holders.at_mut(holder) else { return Err(Error::Stale) };
+        if sequence.plan != 0 {
             return Err(Error::Duplicate);
         }
-        let Some(end) = len.checked_add(count).filter(|_| count > 0) else {
+        let Some(end) = sequence.len.checked_add(count).filter(|_| count > 0) else {
             return Err(Error::Argument);
         };
+        let writable = sequence.writable;
         let nth = self.plan.entry_count;
         if nth >= self.plan.entries.len() {
             return Err(Shortage::of(Resource::PlanSequences, 1, 0).into());

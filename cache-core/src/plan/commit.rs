@@ -43,12 +43,15 @@ impl Cache<'_> {
         if accepts.len() != self.plan.entry_count as usize {
             return Err(Error::Argument);
         }
+        let mut accepted = 0_u64;
         for (entry, accept) in self.plan.each().zip(accepts) {
+            accepted = accepted.wrapping_add(u64::from(accept.accepted));
             let ids = accept.tokens.map_or(accept.accepted as usize, <[u32]>::len);
             if accept.accepted > entry.count || accept.verified > accept.accepted || ids != accept.accepted as usize {
                 return Err(Error::Argument);
             }
         }
+        bump(&mut self.counters.committed_tokens, accepted);
         let mut publishes = false;
         for (nth, accept) in (0..).zip(accepts) {
             publishes |= self.accept(nth, accept);
@@ -76,25 +79,24 @@ impl Cache<'_> {
     /// Moves the cursors of one sequence; gives whether it has something to publish.
     #[inline]
     fn accept(&mut self, nth: u32, accept: &Accept<'_>) -> bool {
-        let entry = self.plan.entries.get(nth);
-        let has_ids = entry.flags & HAS_IDS != 0 || accept.tokens.is_some();
+        let Some(&entry) = self.plan.entries.at(nth) else { return false };
         if entry.flags & IN_PAGE == 0 || accept.tokens.is_some() {
             self.settle_pages(&entry, accept);
         }
+        let has_ids =
+            (entry.flags & (HAS_IDS | NO_NODE)) == HAS_IDS || (accept.tokens.is_some() && entry.flags & NO_NODE == 0);
         let shift = self.index.shift;
-        bump(&mut self.counters.committed_tokens, u64::from(accept.accepted));
-        self.holders.with(entry.holder, |sequence| {
-            let len = sequence.len.wrapping_add(accept.accepted);
-            if has_ids && sequence.known == sequence.len && entry.flags & NO_NODE == 0 {
-                sequence.known = len;
-            }
-            if sequence.verified == sequence.len {
-                sequence.verified = sequence.len.wrapping_add(accept.verified);
-            }
-            sequence.len = len;
-            sequence.plan = 0;
-            sequence.depth < sequence.verified.min(sequence.known) >> shift
-        })
+        let Some(sequence) = self.holders.at_mut(entry.holder) else { return false };
+        let len = sequence.len.wrapping_add(accept.accepted);
+        if has_ids && sequence.known == sequence.len {
+            sequence.known = len;
+        }
+        if sequence.verified == sequence.len {
+            sequence.verified = sequence.len.wrapping_add(accept.verified);
+        }
+        sequence.len = len;
+        sequence.plan = 0;
+        sequence.depth < sequence.verified.min(sequence.known) >> (shift & 31)
     }
 
     /// Stores ids that came late and gives back pages that were not needed.

@@ -88,13 +88,13 @@ impl Cache<'_> {
     /// Notes the tokens of a sequence that takes no page.
     #[inline]
     fn write_in_page(&mut self, entry: &PlanEntry) {
-        let (page, offset, known) = self
-            .holders
-            .with(entry.holder, |sequence| (sequence.last_page, sequence.len, sequence.known == sequence.len));
-        if known && entry.staged != NO_TOKENS {
-            let mask = self.index.page_tokens.wrapping_sub(1);
-            self.index.store(page, offset & mask, self.plan.staged_tokens(entry));
+        let Some(sequence) = self.holders.at_mut(entry.holder) else { return };
+        if sequence.known != sequence.len || entry.staged == NO_TOKENS {
+            return;
         }
+        let offset = sequence.len & self.index.page_tokens.wrapping_sub(1);
+        let page = sequence.last_page;
+        self.index.store(page, offset, self.plan.staged_tokens(entry));
     }
 
     /// Gives one sequence its pages, groups ascending: first the copy of its last page, then new pages.

@@ -1,7 +1,7 @@
 //! Ops on the wire.
 
 use super::wire::{Reader, Wire, Writer};
-use crate::op::{Accept, Op, Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::op::{Accept, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
 use crate::spec::Spec;
 use crate::text::runs;
 
@@ -12,7 +12,7 @@ const KINDS: &[Kind] = {
     &[
         Open, OpenTicket, Fork, Truncate, Close, Begin, Add, Finish, Cancel, Commit, Abort, Reserve, Append, Verify,
         Publish, Lookup, Match, Drop, Evict, Clear, IoBegin, IoEnd, Advance, Lease, SetClass, SetQuota, Drain, Check,
-        // Weights.
+        AddSpans, EndLease, Move, // Weights.
         Open, Open, OpenTicket, OpenTicket, Fork, Truncate, Close, Close, Close, Begin, Add, Add, Add, Finish, Finish,
         Commit, Commit, Reserve, Append, Append, Append, Append, Append, Append, Append, Verify, Match, Match, Match,
         Match, Match, Drop, Evict, Publish,
@@ -56,6 +56,9 @@ enum Kind {
     SetQuota,
     Drain,
     Check,
+    AddSpans,
+    EndLease,
+    Move,
 }
 
 pub(super) fn read(reader: &mut Reader<'_>, spec: &Spec) -> Op {
@@ -102,6 +105,9 @@ const fn kind(op: &Op) -> Kind {
         Op::SetQuota { .. } => Kind::SetQuota,
         Op::Drain => Kind::Drain,
         Op::Check => Kind::Check,
+        Op::AddSpans { .. } => Kind::AddSpans,
+        Op::EndLease { .. } => Kind::EndLease,
+        Op::Move { .. } => Kind::Move,
     }
 }
 
@@ -112,8 +118,9 @@ fn blank(kind: Kind) -> Op {
     let owner = Owner::Seq(seq);
     let tick = Time::After(0);
     match kind {
-        Kind::Open => Op::Open { seq, ns: 0 },
-        Kind::OpenTicket => Op::OpenTicket { seq, ticket },
+        Kind::Open => Op::Open { seq, ns: 0, class: 0, spans: Vec::new() },
+        Kind::OpenTicket => Op::OpenTicket { seq, ticket, class: 0 },
+        Kind::AddSpans => Op::AddSpans { seq, spans: Vec::new() },
         Kind::Fork => Op::Fork { source: seq, children: Vec::new(), at: Pos::Back(0) },
         Kind::Truncate => Op::Truncate { seq, len: Pos::Back(0) },
         Kind::Close => Op::Close { seq, discard: false },
@@ -127,16 +134,18 @@ fn blank(kind: Kind) -> Op {
         Kind::Append => Op::Append { seq, tokens: Vec::new() },
         Kind::Verify => Op::Verify { seq, upto: Pos::Back(0) },
         Kind::Publish => Op::Publish { budget: 0 },
-        Kind::Lookup => Op::Lookup { ns: 0, tokens: Vec::new(), limit: 0 },
-        Kind::Match => Op::Match { ticket, ns: 0, tokens: Vec::new(), limit: 0, until: None },
+        Kind::Lookup => Op::Lookup { ns: 0, tokens: Vec::new(), limit: 0, spans: Vec::new() },
+        Kind::Match => Op::Match { ticket, ns: 0, tokens: Vec::new(), limit: 0, spans: Vec::new(), until: None },
         Kind::Drop => Op::Drop { ticket },
         Kind::Evict => Op::Evict { pool: 0, count: 0 },
         Kind::Clear => Op::Clear { ns: None },
         Kind::IoBegin => Op::IoBegin { transfer, owner, begin: 0, end: 0, load: false },
         Kind::IoEnd => Op::IoEnd { transfer, ok: true },
         Kind::Advance => Op::Advance { tick },
-        Kind::Lease => Op::Lease { owner, upto: 0, until: tick },
-        Kind::SetClass => Op::SetClass { seq, class: 0 },
+        Kind::Lease => Op::Lease { lease: Lease(0), seq, upto: 0, until: tick },
+        Kind::EndLease => Op::EndLease { lease: Lease(0) },
+        Kind::SetClass => Op::SetClass { ns: 0, tokens: Vec::new(), class: 0 },
+        Kind::Move => Op::Move { ns: 0, tokens: Vec::new(), hot: false },
         Kind::SetQuota => Op::SetQuota { ns: 0, pool: 0, pages: 0 },
         Kind::Drain => Op::Drain,
         Kind::Check => Op::Check,
@@ -146,14 +155,22 @@ fn blank(kind: Kind) -> Op {
 fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
     let spaces = spec.namespaces.len() as u8;
     let pools = spec.pools.len() as u8;
+    let classes = spec.classes.clamp(1, 63) as u8;
     match op {
-        Op::Open { seq, ns } => {
+        Op::Open { seq, ns, class, spans } => {
             wire.u8(&mut seq.0, 8);
             wire.u16(ns, spaces);
+            wire.u8(class, classes);
+            span_list(wire, spans, spec, 0);
         }
-        Op::OpenTicket { seq, ticket } => {
+        Op::OpenTicket { seq, ticket, class } => {
             wire.u8(&mut seq.0, 8);
             wire.u8(&mut ticket.0, 4);
+            wire.u8(class, classes);
+        }
+        Op::AddSpans { seq, spans } => {
+            wire.u8(&mut seq.0, 8);
+            span_list(wire, spans, spec, 1);
         }
         Op::Fork { source, children, at } => {
             wire.u8(&mut source.0, 8);
@@ -173,10 +190,16 @@ fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
         Op::PlanAdd { seq, count, tokens } | Op::Reserve { seq, count, tokens } => room(wire, seq, count, tokens),
         Op::PlanFinish | Op::PlanCancel | Op::PlanAbort | Op::Drain | Op::Check => {}
         Op::PlanCommit { accepts } => {
-            wire.list(accepts, 3, 63, 0, Accept { accepted: None, verified: None });
+            wire.list(accepts, 3, 63, 0, Accept::default());
             for accept in accepts {
                 option(wire, &mut accept.accepted, 6);
                 option(wire, &mut accept.verified, 3);
+                let mut some = accept.tokens.is_some();
+                wire.flag(&mut some, 1);
+                accept.tokens = some.then(|| accept.tokens.take().unwrap_or_default());
+                if let Some(tokens) = &mut accept.tokens {
+                    list(wire, tokens);
+                }
             }
         }
         Op::Append { seq, tokens } => {
@@ -188,14 +211,16 @@ fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
             pos(wire, upto);
         }
         Op::Publish { budget } => wire.u32(budget, 8, MAX_POS),
-        Op::Lookup { ns, tokens, limit } => {
+        Op::Lookup { ns, tokens, limit, spans } => {
             wire.u16(ns, spaces);
             query(wire, tokens, limit);
+            span_list(wire, spans, spec, 0);
         }
-        Op::Match { ticket, ns, tokens, limit, until } => {
+        Op::Match { ticket, ns, tokens, limit, spans, until } => {
             wire.u8(&mut ticket.0, 4);
             wire.u16(ns, spaces);
             query(wire, tokens, limit);
+            span_list(wire, spans, spec, 0);
             let mut some = until.is_some();
             wire.flag(&mut some, 1);
             *until = some.then(|| until.unwrap_or(Time::After(0)));
@@ -228,14 +253,22 @@ fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
             wire.flag(&mut fail, 2);
             *ok = !fail;
         }
-        Op::Lease { owner, upto, until } => {
-            own(wire, owner);
+        Op::Lease { lease, seq, upto, until } => {
+            wire.u8(&mut lease.0, 4);
+            wire.u8(&mut seq.0, 8);
             wire.u32(upto, 24, MAX_POS);
             time(wire, until);
         }
-        Op::SetClass { seq, class } => {
-            wire.u8(&mut seq.0, 8);
-            wire.u8(class, 4);
+        Op::EndLease { lease } => wire.u8(&mut lease.0, 4),
+        Op::SetClass { ns, tokens, class } => {
+            wire.u16(ns, spaces);
+            list(wire, tokens);
+            wire.u8(class, classes);
+        }
+        Op::Move { ns, tokens, hot } => {
+            wire.u16(ns, spaces);
+            list(wire, tokens);
+            wire.flag(hot, 2);
         }
         Op::SetQuota { ns, pool, pages } => {
             wire.u16(ns, spaces);
@@ -267,6 +300,20 @@ fn room(wire: &mut impl Wire, seq: &mut Seq, count: &mut u32, tokens: &mut Optio
         *count = tokens_now.len() as u32;
     }
     *tokens = Some(tokens_now);
+}
+
+/// Spans: at least `least`, each beginning a little behind the one before. Without room for spans noise has none.
+fn span_list(wire: &mut impl Wire, spans: &mut Vec<Span>, spec: &Spec, least: usize) {
+    wire.list(spans, if spec.spans == 0 { 1 } else { 3 }, 255, least, Span { start: 0, length: 1, digest: 0 });
+    let mut end = 0;
+    for span in spans {
+        let mut gap = span.start.wrapping_sub(end);
+        wire.u32(&mut gap, 12, u32::MAX);
+        span.start = end.wrapping_add(gap);
+        wire.u32(&mut span.length, 6, u32::MAX);
+        wire.u32(&mut span.digest, 2, u32::MAX);
+        end = span.start.wrapping_add(span.length);
+    }
 }
 
 fn query(wire: &mut impl Wire, tokens: &mut Vec<u32>, limit: &mut u32) {

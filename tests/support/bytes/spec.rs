@@ -19,6 +19,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Spec {
         }
     }
     spec.namespaces = seen;
+    spec.quotas = spec.quotas.min(spec.namespaces.len() as u32);
     if spec.index != IndexKind::None
         && spec.anchor().is_none()
         && let Some(group) = spec.groups.first_mut()
@@ -71,11 +72,12 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec) {
         &mut spec.classes,
         &mut spec.leases,
         &mut spec.quotas,
+        &mut spec.spans,
     ];
     for limit in limits {
         wire.u32(limit, 1, 1 << 20);
     }
-    spec.classes = spec.classes.min(64);
+    spec.classes = spec.classes.min(63);
     wire.u32(&mut spec.seed, 4, u32::MAX);
 }
 

@@ -35,7 +35,7 @@ macro_rules! records {
 }
 
 records! {
-    kvf_accept, kvf_config, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info,
+    kvf_accept, kvf_config, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info, kvf_page_ref,
     kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_seq_info, kvf_shortage, kvf_violation
 }
 
@@ -73,6 +73,7 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
         events: spec.max_events() as u32,
+        key_parts: spec.spans,
         leases: spec.leases,
         quotas: spec.quotas,
         classes: spec.classes,

@@ -1,9 +1,8 @@
 //! The invariants of the semantics, checked on the model itself.
 
 use super::Model;
-use super::index::Key;
 use super::pages::Page;
-use crate::spec::NULL;
+use crate::spec::{NULL, Policy};
 
 impl Model {
     pub(super) fn self_check(&self) -> Result<(), String> {
@@ -19,7 +18,7 @@ impl Model {
             for id in 1..=own.pages {
                 let page: Page = (pool, id);
                 let free = own.free[id as usize];
-                let cached = own.order.contains(&id);
+                let cached = own.cached.contains(&id);
                 let indexed = self.state.index.homes.contains_key(&page);
                 let expected = match (kept.contains(&page), indexed) {
                     (true, _) => (false, false),
@@ -62,7 +61,7 @@ impl Model {
             let Some(stored) = node.get(&(anchor, 0)) else {
                 return Err("3.1: a node without the anchor's page".into());
             };
-            let parent = Key { ns: key.ns, tokens: key.tokens[..key.tokens.len() - step].to_vec() };
+            let parent = key.upto((key.tokens.len() - step) as u32);
             if parent.tokens.is_empty() {
                 continue;
             }
@@ -78,12 +77,16 @@ impl Model {
     }
 
     fn check_order(&self) -> Result<(), String> {
-        for own in &self.state.pools {
-            if let Some(&head) = own.order.first() {
-                let pool = self.state.pools.iter().position(|other| core::ptr::eq(other, own)).unwrap_or(0);
-                let (key, place) = self.state.index.home(pool, head).ok_or("1.1: a listed page is not indexed")?;
-                if Some(place.0) == self.spec.anchor() && self.state.index.has_children(key) {
-                    return Err(format!("4.1: the head {head} is no leaf"));
+        for (pool, own) in self.state.pools.iter().enumerate() {
+            for &id in &own.cached {
+                let linked = own.stamps.contains_key(&id);
+                if !linked && self.policy((pool, id)) != Policy::Fifo {
+                    return Err(format!("4.1: cached page {id} of pool {pool} is in no list"));
+                }
+                if let Some(parent) = self.parent_page((pool, id))
+                    && self.rank(parent).class < self.rank((pool, id)).class
+                {
+                    return Err(format!("4.1: page {id} of pool {pool} is above its parent"));
                 }
             }
         }

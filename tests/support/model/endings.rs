@@ -27,6 +27,9 @@ impl Model {
                 loose.extend(entry.copies[group].map(|(_, dst)| (pool, dst)));
             }
         }
+        for &page in &loose {
+            self.state.owners.insert(page, None);
+        }
         self.settle(&loose);
         self.end_closing_of(&plan);
         Ok(Outcome::OK)
@@ -53,14 +56,15 @@ impl Model {
         let plan = self.finished()?.clone();
         let legal = |(accept, entry): (&Accept, &Entry)| {
             let (accepted, verified) = (accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
-            accepted <= entry.count && verified <= accepted
+            let ids = accept.tokens.as_ref().is_none_or(|tokens| tokens.len() as u32 == accepted);
+            accepted <= entry.count && verified <= accepted && ids
         };
         if accepts.len() != plan.entries.len() || !accepts.iter().zip(&plan.entries).all(legal) {
             return Err(Outcome::of(Status::Argument));
         }
         self.state.plan = None;
         for (accept, entry) in accepts.iter().zip(&plan.entries) {
-            self.accept(entry, accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
+            self.accept(entry, accept);
         }
         for entry in &plan.entries {
             if !self.spec.deferred {
@@ -75,11 +79,12 @@ impl Model {
         Ok(Outcome::OK)
     }
 
-    fn accept(&mut self, entry: &Entry, accepted: u32, verified: u32) {
+    fn accept(&mut self, entry: &Entry, accept: &Accept) {
+        let (accepted, verified) = (accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
         let mut sequence = self.state.sequences[&entry.seq].clone();
         let len = sequence.len();
         sequence.tables = self.planned_tables(&sequence, entry);
-        let tokens: Vec<Option<u32>> = match &entry.tokens {
+        let tokens: Vec<Option<u32>> = match accept.tokens.as_ref().or(entry.tokens.as_ref()) {
             Some(tokens) => tokens.iter().copied().map(Some).collect(),
             None => vec![None; entry.count as usize],
         };

@@ -1,19 +1,30 @@
-//! Freeing cached pages, the head of the order first.
+//! Freeing cached pages, in eviction order.
 
 use super::Model;
 use super::index::Place;
+use super::pages::Page;
 
 impl Model {
     /// Frees `min(count, C)` pages of a pool, never more.
     pub(super) fn evict(&mut self, pool: usize, count: u32) -> u32 {
         let wanted = count.min(self.state.pools[pool].cached_count());
         let target = self.state.pools[pool].free_count() + wanted;
-        while self.state.pools[pool].free_count() < target {
-            let head = self.state.pools[pool].order[0];
+        while self.state.pools[pool].free_count() < target
+            && let Some(head) = self.victim(pool)
+        {
             let victim = self.hung_in_pool(pool, head).unwrap_or(head);
-            self.unindex((pool, victim));
+            self.evict_page((pool, victim));
         }
         wanted
+    }
+
+    /// Frees one cached page. A parent that becomes a leaf may return to the order.
+    pub(super) fn evict_page(&mut self, page: Page) {
+        let parent = self.parent_page(page);
+        self.unindex(page);
+        if let Some(parent) = parent {
+            self.became_leaf(parent);
+        }
     }
 
     /// A cached page of another group at the same node and in the same pool: it goes before the anchor's.
@@ -25,6 +36,6 @@ impl Model {
         let node = &self.state.index.nodes[key];
         let hung = |(other, _): &(&Place, _)| other.0 != place.0 && self.pool_of(other.0) == pool;
         let mut pages = node.iter().filter(hung).map(|(_, stored)| stored.id);
-        pages.find(|id| self.state.pools[pool].order.contains(id))
+        pages.find(|id| self.state.pools[pool].cached.contains(id))
     }
 }

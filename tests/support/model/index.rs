@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use super::Model;
 use super::pages::Page;
 use crate::machine::{Event, EventKind};
+use crate::op::Span;
 use crate::rng::mix;
 use crate::spec::GroupKind;
 
-/// Namespace and tokens from the root.
+/// Namespace, tokens from the root, and the media spans that begin in them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     pub(super) ns: u16,
     pub(super) tokens: Vec<u32>,
+    pub(super) spans: Vec<Span>,
 }
 
 /// Group, event key and namespace of an indexed page.
@@ -47,21 +49,41 @@ impl Index {
 
     /// Whether another node continues this prefix.
     pub(super) fn has_children(&self, key: &Key) -> bool {
-        let mut after = self.nodes.range(key.clone()..).skip_while(|(other, _)| *other == key);
-        after.next().is_some_and(|(other, _)| other.ns == key.ns && other.tokens.starts_with(&key.tokens))
+        let near = self.nodes.range(key.clone()..).map(|(other, _)| other);
+        let mut near = near.take_while(|other| other.ns == key.ns && other.tokens.starts_with(&key.tokens));
+        near.any(|other| other != key && other.is_below(key))
     }
 }
 
 impl Key {
+    /// The key of a prompt's first `len` tokens.
+    pub(super) fn of(ns: u16, tokens: &[u32], spans: &[Span], len: u32) -> Self {
+        let spans = spans.iter().copied().filter(|span| span.start < len).collect();
+        Self { ns, tokens: tokens[..len as usize].to_vec(), spans }
+    }
+
+    /// The key of its first `len` tokens.
+    pub(super) fn upto(&self, len: u32) -> Self {
+        Self::of(self.ns, &self.tokens, &self.spans, len)
+    }
+
+    /// Whether it is `top` or continues it.
+    pub(super) fn is_below(&self, top: &Self) -> bool {
+        let len = top.tokens.len() as u32;
+        self.ns == top.ns && self.tokens.starts_with(&top.tokens) && self.upto(len).spans == top.spans
+    }
+
     /// A name of the key for events.
     fn name(&self) -> u64 {
         let seed = mix(u64::from(self.ns) + 1);
+        let spans = self.spans.iter().flat_map(|span| [span.start, span.length, span.digest]);
+        let seed = spans.fold(seed, |hash, part| mix(hash.wrapping_add(u64::from(part))));
         self.tokens.iter().fold(seed, |hash, &token| mix(hash ^ mix(u64::from(token)))).max(1)
     }
 
     fn parent(&self, page_tokens: u32) -> u64 {
         let len = self.tokens.len() - page_tokens as usize;
-        if len == 0 { 0 } else { Self { ns: self.ns, tokens: self.tokens[..len].to_vec() }.name() }
+        if len == 0 { 0 } else { self.upto(len as u32).name() }
     }
 }
 
@@ -70,8 +92,7 @@ impl Model {
     pub(super) fn parent_page(&self, page: Page) -> Option<Page> {
         let (key, place) = self.state.index.home(page.0, page.1)?;
         let anchor = self.spec.anchor().filter(|&anchor| anchor == place.0)?;
-        let end = key.tokens.len() - self.page_tokens(anchor) as usize;
-        let parent = Key { ns: key.ns, tokens: key.tokens[..end].to_vec() };
+        let parent = key.upto(key.tokens.len() as u32 - self.page_tokens(anchor));
         self.state.index.at(&parent, (anchor, 0)).map(|stored| (self.pool_of(anchor), stored.id))
     }
 
@@ -94,23 +115,23 @@ impl Model {
     }
 
     /// The indexed page of a group below a prefix.
-    pub(super) fn indexed_page(&self, ns: u16, tokens: &[u32], group: usize, index: u32) -> Option<u32> {
+    pub(super) fn indexed_page(&self, prompt: &Key, group: usize, index: u32) -> Option<u32> {
         let (end, place) = self.locate(group, index);
-        let key = Key { ns, tokens: tokens.get(..end as usize)?.to_vec() };
+        let key = (end as usize <= prompt.tokens.len()).then(|| prompt.upto(end))?;
         self.state.index.at(&key, place).map(|stored| stored.id)
     }
 
     /// Length of the longest hit: the longest multiple of every page size at which each group resumes.
-    pub(super) fn hit_len(&self, ns: u16, tokens: &[u32], limit: u32) -> u32 {
+    pub(super) fn hit_len(&self, prompt: &Key, limit: u32) -> u32 {
         let Some(anchor) = self.spec.anchor() else {
             return 0;
         };
-        let most = limit.min(tokens.len() as u32);
+        let most = limit.min(prompt.tokens.len() as u32);
         let step = self.page_tokens(anchor);
-        let path = (0..most / step).take_while(|&i| self.indexed_page(ns, tokens, anchor, i).is_some()).count();
+        let path = (0..most / step).take_while(|&i| self.indexed_page(prompt, anchor, i).is_some()).count();
         let mut hit = path as u32 * step;
         while hit > 0 {
-            if hit.is_multiple_of(self.spec.hit_step()) && self.can_resume(ns, tokens, hit) {
+            if hit.is_multiple_of(self.spec.hit_step()) && self.can_resume(prompt, hit) {
                 return hit;
             }
             hit -= step;
@@ -118,13 +139,13 @@ impl Model {
         0
     }
 
-    fn can_resume(&self, ns: u16, tokens: &[u32], len: u32) -> bool {
+    fn can_resume(&self, prompt: &Key, len: u32) -> bool {
         (0..self.spec.groups.len()).all(|group| {
             let pages = match self.spec.groups[group].kind {
                 GroupKind::Full => (0..len / self.page_tokens(group)).collect(),
                 GroupKind::Window { .. } => self.resume_pages(group, len),
             };
-            pages.into_iter().all(|index| self.indexed_page(ns, tokens, group, index).is_some())
+            pages.into_iter().all(|index| self.indexed_page(prompt, group, index).is_some())
         })
     }
 
@@ -150,13 +171,14 @@ impl Model {
     }
 
     /// Hangs a page at an empty place and announces it.
-    pub(super) fn hang(&mut self, key: &Key, place: Place, id: u32, publisher: u64) {
+    pub(super) fn hang(&mut self, key: &Key, place: Place, id: u32, publisher: u64, class: u8) {
         let page = (self.pool_of(place.0), id);
         let node = self.state.index.nodes.entry(key.clone()).or_default();
         let old = node.insert(place, Stored { id, publisher });
         assert!(old.is_none(), "a place is filled twice");
         let old = self.state.index.homes.insert(page, (key.clone(), place));
         assert!(old.is_none(), "a page is indexed twice");
+        self.enter_order(page, class);
         let event = self.event(EventKind::Stored, key, place.0, id);
         self.emit(event);
     }
@@ -175,6 +197,7 @@ impl Model {
                     self.unindex_one(&key, other, stored.id, true);
                 }
             }
+            self.lift_leases(&key);
             let parent = self.parent_page((pool, id));
             self.unindex_one(&key, place, id, true);
             self.state.index.nodes.remove(&key);
@@ -195,10 +218,10 @@ impl Model {
             let event = self.event(EventKind::Removed, key, place.0, id);
             self.emit(event);
         }
-        let pool = &mut self.state.pools[pool];
-        if pool.order.contains(&id) {
-            pool.unlist(id);
-            pool.free.set(id as usize, true);
+        let cached = self.state.pools[pool].cached.contains(&id);
+        self.leave_order((pool, id));
+        if cached {
+            self.state.pools[pool].free.set(id as usize, true);
         }
     }
 }

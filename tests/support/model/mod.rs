@@ -2,16 +2,18 @@
 //!
 //! Nothing is counted that can be looked up: references are recounted by scanning tables, holds,
 //! tickets, transfers and the open plan; a node of the index is its whole token prefix; the eviction
-//! order is a list with the next victim in front. It predicts statuses, page ids, cursors, counters,
+//! order gives each page a stamp. It predicts statuses, page ids, cursors, counters,
 //! hits, copies, slots and events exactly.
 
 mod check;
 mod endings;
 mod evict;
 mod index;
+mod order;
 mod pages;
 mod plans;
 mod publish;
+mod retain;
 mod sequences;
 mod step;
 mod tickets;
@@ -21,10 +23,11 @@ mod view;
 use std::collections::BTreeMap;
 
 use crate::machine::Event;
-use crate::op::{Seq, Ticket, Transfer};
-use crate::spec::{Policy, Spec};
-use index::Index;
+use crate::op::{Lease, Seq, Span, Ticket, Transfer};
+use crate::spec::Spec;
 pub use index::IndexKey;
+use index::{Index, Key};
+use order::Rank;
 use pages::{Page, Pool};
 
 /// The model's whole state.
@@ -49,6 +52,26 @@ struct State {
     tick: u64,
     /// Births so far: names the publisher of a page. Only compared for equality.
     births: u64,
+    /// Class and uses of indexed anchor pages.
+    ranks: BTreeMap<Page, Rank>,
+    /// Who allocated a page last; `None` when its content is unknown.
+    owners: BTreeMap<Page, Option<u16>>,
+    /// Lease slots.
+    leases: Vec<LeaseState>,
+    /// Quota set of each namespace that has one.
+    quota_of: BTreeMap<u16, usize>,
+    /// Limit by quota set and pool; 0 = none.
+    limits: BTreeMap<(usize, usize), u32>,
+}
+
+/// One lease slot.
+#[derive(Clone, Hash)]
+struct LeaseState {
+    /// What the caller called the last lease here.
+    label: Lease,
+    /// The last node that it covers; `None` when the slot is free.
+    key: Option<Key>,
+    until: u64,
 }
 
 /// One live sequence.
@@ -66,6 +89,10 @@ struct Sequence {
     holds: BTreeMap<u32, u32>,
     /// Set by a close while its plan is open: whether to discard.
     closing: Option<bool>,
+    /// Eviction class of the pages that it publishes.
+    class: u8,
+    /// Media spans of the whole prompt.
+    spans: Vec<Span>,
 }
 
 impl Sequence {
@@ -77,13 +104,27 @@ impl Sequence {
     fn known(&self, end: u32) -> Option<Vec<u32>> {
         self.tokens.get(..end as usize)?.iter().copied().collect()
     }
+
+    /// Makes the sequence opaque from a token on.
+    fn forget(&mut self, from: u32) {
+        self.tokens.iter_mut().skip(from as usize).for_each(|token| *token = None);
+    }
+
+    /// The key of its first `end` tokens, if all of them are known.
+    fn key(&self, end: u32) -> Option<Key> {
+        self.known(end).map(|tokens| Key::of(self.ns, &tokens, &self.spans, end))
+    }
 }
 
 /// A pinned hit.
 #[derive(Clone, Hash)]
 struct Pins {
+    /// Index of its handle: the lowest free one.
+    slot: usize,
     ns: u16,
     tokens: Vec<u32>,
+    /// Media spans of the prompt.
+    spans: Vec<Span>,
     tables: Vec<Vec<u32>>,
     until: Option<u64>,
 }
@@ -93,8 +134,14 @@ struct Pins {
 struct Running {
     ns: u16,
     pinned: Vec<Page>,
-    holds: Vec<Page>,
+    holds: Vec<(u32, Page)>,
+    /// The node at which its published pages end.
+    tip: Option<Key>,
+    /// Media spans that it keeps stored.
+    spans: Vec<Span>,
     load: bool,
+    /// First token of its range.
+    begin: u32,
     /// Birth of the sequence that is loaded into.
     loading: Option<u64>,
 }
@@ -104,6 +151,8 @@ struct Running {
 struct Plan {
     finished: bool,
     entries: Vec<Entry>,
+    /// Pages that another owner left: (pool, page).
+    scrubs: Vec<(u16, u32)>,
 }
 
 /// One sequence of the plan.
@@ -134,8 +183,8 @@ impl Model {
         if spec.tail {
             return Err("partial hits are not modelled".into());
         }
-        if spec.pools.iter().any(|pool| pool.policy != Policy::Lru) {
-            return Err("only LRU pools are modelled".into());
+        if spec.table_chunks != 0 {
+            return Err("table chunks are not modelled".into());
         }
         let state = State {
             pools: spec.pools.iter().map(|pool| Pool::new(pool.pages)).collect(),
@@ -147,6 +196,11 @@ impl Model {
             queue: Vec::new(),
             tick: 0,
             births: 0,
+            ranks: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            leases: vec![LeaseState { label: Lease(0), key: None, until: 0 }; spec.leases as usize],
+            quota_of: BTreeMap::new(),
+            limits: BTreeMap::new(),
         };
         Ok(Self { spec: spec.clone(), state, events: Vec::new(), lost: 0 })
     }

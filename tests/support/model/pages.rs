@@ -1,6 +1,6 @@
 //! Pools, states of pages, references.
 //!
-//! A page is FREE iff it is in `free`, CACHED iff it is in `order`, USED otherwise.
+//! A page is FREE iff it is in `free`, CACHED iff it is in `cached`, USED otherwise.
 
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,14 +19,19 @@ pub(super) struct Pool {
     pub(super) pages: u32,
     /// Bit i: page i is FREE. Bit 0 is never set.
     pub(super) free: BitVec,
-    /// CACHED pages, the next victim first.
-    pub(super) order: Vec<u32>,
+    /// CACHED pages.
+    pub(super) cached: BTreeSet<u32>,
+    /// Stamps of the pages that take part in the eviction order.
+    pub(super) stamps: BTreeMap<u32, u64>,
+    /// Stamps given so far.
+    pub(super) clock: u64,
 }
 
 impl Hash for Pool {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.free.iter_ones().for_each(|id| id.hash(state));
-        self.order.hash(state);
+        self.cached.hash(state);
+        self.stamps.hash(state);
     }
 }
 
@@ -34,7 +39,7 @@ impl Pool {
     pub(super) fn new(pages: u32) -> Self {
         let mut free = BitVec::repeat(true, pages as usize + 1);
         free.set(0, false);
-        Self { pages, free, order: Vec::new() }
+        Self { pages, free, cached: BTreeSet::new(), stamps: BTreeMap::new(), clock: 0 }
     }
 
     pub(super) fn free_count(&self) -> u32 {
@@ -42,7 +47,7 @@ impl Pool {
     }
 
     pub(super) fn cached_count(&self) -> u32 {
-        self.order.len() as u32
+        self.cached.len() as u32
     }
 
     /// Takes the lowest free page.
@@ -54,12 +59,7 @@ impl Pool {
 
     /// Whether the page is neither FREE nor CACHED.
     pub(super) fn is_used(&self, id: u32) -> bool {
-        !self.free[id as usize] && !self.order.contains(&id)
-    }
-
-    /// Removes a page from the eviction order, if it is there.
-    pub(super) fn unlist(&mut self, id: u32) {
-        self.order.retain(|&other| other != id);
+        !self.free[id as usize] && !self.cached.contains(&id)
     }
 }
 
@@ -138,19 +138,12 @@ impl Model {
                     break;
                 }
                 if self.state.index.home(pool, id).is_some() {
-                    self.state.pools[pool].order.push(id);
+                    self.enlist((pool, id));
                 } else {
                     self.state.pools[pool].free.set(id as usize, true);
                 }
                 next = self.parent_page((pool, id));
             }
-        }
-    }
-
-    /// Takes a page that gets a reference out of the eviction order.
-    pub(super) fn wake(&mut self, (pool, id): Page) {
-        if id != NULL {
-            self.state.pools[pool].unlist(id);
         }
     }
 }

@@ -20,7 +20,7 @@ impl Model {
             return Err(Outcome::of(Status::State));
         }
         self.advance(tick)?;
-        self.state.plan = Some(Plan { finished: false, entries: Vec::new() });
+        self.state.plan = Some(Plan { finished: false, entries: Vec::new(), scrubs: Vec::new() });
         Ok(Outcome::OK)
     }
 
@@ -30,6 +30,7 @@ impl Model {
         }
         if tick > self.state.tick {
             self.state.tick = tick;
+            self.expire_leases();
             self.expire();
         }
         Ok(Outcome::OK)
@@ -56,12 +57,15 @@ impl Model {
     }
 
     pub(super) fn plan_add(&mut self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Outcome, Outcome> {
+        if tokens.is_some_and(|tokens| tokens.len() as u32 != count) {
+            return Err(Outcome::of(Status::Argument));
+        }
         self.building()?;
         self.live(seq)?;
         if self.in_plan(seq) {
             return Err(Outcome::of(Status::Busy));
         }
-        if count == 0 || tokens.is_some_and(|tokens| tokens.len() as u32 != count) {
+        if count == 0 {
             return Err(Outcome::of(Status::Argument));
         }
         let entry = self.promise(seq, count, tokens)?;
@@ -76,7 +80,7 @@ impl Model {
     }
 
     /// Pages of each pool that a sequence of `len` tokens occupies while it gets `count` more.
-    fn alone(&self, len: u32, count: u32) -> Vec<u32> {
+    pub(super) fn alone(&self, len: u32, count: u32) -> Vec<u32> {
         let mut pages = vec![0; self.spec.pools.len()];
         for (group, spec) in self.spec.groups.iter().enumerate() {
             let end = (len + count).div_ceil(spec.page_tokens);
@@ -210,6 +214,7 @@ impl Model {
             };
             return Err(Outcome { status, value: Value::Short(shortage) });
         }
+        self.may_charge(seq, count, &need)?;
         Ok(Entry {
             seq,
             count,
@@ -249,14 +254,16 @@ impl Model {
                 last
             })
             .collect();
+        self.evict_for_quotas();
         let promised = self.promised();
         for (pool, need) in promised.into_iter().enumerate() {
             let free = self.state.pools[pool].free_count();
             self.evict(pool, need.saturating_sub(free));
         }
-        let mut assigned = entries;
+        let (mut assigned, mut scrubs) = (entries, Vec::new());
         for (entry, last) in assigned.iter_mut().zip(&lasts) {
-            let len = self.state.sequences[&entry.seq].len();
+            let sequence = &self.state.sequences[&entry.seq];
+            let (len, ns) = (sequence.len(), sequence.ns);
             for (group, &last) in last.iter().enumerate() {
                 let (pool, page_tokens) = (self.pool_of(group), self.page_tokens(group));
                 if last == Last::Withdraw {
@@ -264,14 +271,24 @@ impl Model {
                 }
                 if last == Last::Copy {
                     let src = self.partial_page(&self.state.sequences[&entry.seq], group).expect("partial");
-                    entry.copies[group] = Some((src, self.state.pools[pool].take()));
+                    entry.copies[group] = Some((src, self.take(pool, ns, &mut scrubs)));
                 }
                 let count = (len + entry.count).div_ceil(page_tokens) - len.div_ceil(page_tokens);
-                entry.fresh[group] = (0..count).map(|_| self.state.pools[pool].take()).collect();
+                entry.fresh[group] = (0..count).map(|_| self.take(pool, ns, &mut scrubs)).collect();
             }
         }
-        self.state.plan = Some(Plan { finished: true, entries: assigned });
+        self.state.plan = Some(Plan { finished: true, entries: assigned, scrubs });
         Ok(Outcome::ok(Value::Plan(self.plan_view())))
+    }
+
+    /// Hands out the lowest free page. What another owner left in it is to be scrubbed.
+    fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
+        let id = self.state.pools[pool].take();
+        let before = self.state.owners.insert((pool, id), Some(ns));
+        if self.spec.scrub && before.is_some_and(|before| before != Some(ns)) {
+            scrubs.push((pool as u16, id));
+        }
+        id
     }
 
     fn withdraw(&mut self, seq: Seq, group: usize) {
@@ -300,6 +317,7 @@ impl Model {
 
     fn plan_view(&self) -> PlanView {
         let mut view = PlanView { slots: vec![Vec::new(); self.spec.groups.len()], ..PlanView::default() };
+        view.scrubs = self.state.plan.iter().flat_map(|plan| plan.scrubs.clone()).collect();
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
             let sequence = &self.state.sequences[&entry.seq];
             let len = sequence.len();

@@ -30,10 +30,37 @@ impl Model {
         self.enqueue(seq);
     }
 
+    /// Media span entries that nothing uses.
+    pub(super) fn free_spans(&self) -> u32 {
+        let step = self.spec.anchor().map_or(1, |anchor| self.page_tokens(anchor));
+        let begin = |key: &&Key| key.tokens.len() as u32 - step;
+        let nodes = self.state.index.nodes.keys();
+        let stored: usize = nodes.map(|key| key.spans.iter().filter(|span| span.start >= begin(&key)).count()).sum();
+        let kept: usize = self.state.sequences.values().map(|sequence| sequence.spans.len()).sum();
+        let shared: usize = self.state.transfers.values().map(|running| running.spans.len()).sum();
+        self.spec.spans - (stored + kept + shared) as u32
+    }
+
+    /// Whether the media spans that begin in the next page can be stored with it. They need no room when its key
+    /// exists already.
+    fn spans_fit(&self, seq: Seq) -> bool {
+        let (sequence, Some(anchor)) = (&self.state.sequences[&seq], self.spec.anchor()) else {
+            return false;
+        };
+        if sequence.spans.is_empty() {
+            return true;
+        }
+        let step = self.page_tokens(anchor);
+        let begin = sequence.published / step * step;
+        let key = sequence.key(begin + step).expect("publishable");
+        let own = key.spans.iter().filter(|span| span.start >= begin).count() as u32;
+        self.state.index.at(&key, (anchor, 0)).is_some() || own <= self.free_spans()
+    }
+
     /// Publishes up to `budget` pages; returns how many anchor pages it got past.
     pub(super) fn publish_sequence(&mut self, seq: Seq, budget: u32) -> u32 {
         let mut done = 0;
-        while done < budget && self.publishable(seq) && !self.would_break_promise(seq) {
+        while done < budget && self.publishable(seq) && self.spans_fit(seq) && !self.would_break_promise(seq) {
             self.publish_page(seq);
             done += 1;
         }
@@ -46,9 +73,9 @@ impl Model {
         let (pool, step) = (self.pool_of(anchor), self.page_tokens(anchor));
         let sequence = &self.state.sequences[&seq];
         let index = sequence.published / step;
-        let tokens = sequence.known((index + 1) * step).expect("publishable");
+        let key = sequence.key((index + 1) * step).expect("publishable");
         let own = &self.state.pools[pool];
-        let takes = self.indexed_page(sequence.ns, &tokens, anchor, index).is_some_and(|id| own.order.contains(&id));
+        let takes = self.indexed_page(&key, anchor, index).is_some_and(|id| own.cached.contains(&id));
         takes && self.promised()[pool] >= own.free_count() + own.cached_count()
     }
 
@@ -58,12 +85,12 @@ impl Model {
         let sequence = self.state.sequences[&seq].clone();
         let index = sequence.published / step;
         let (begin, end) = (index * step, (index + 1) * step);
-        let key = Key { ns: sequence.ns, tokens: sequence.known(end).expect("publishable") };
-        let parent = Key { ns: sequence.ns, tokens: key.tokens[..begin as usize].to_vec() };
+        let key = sequence.key(end).expect("publishable");
+        let parent = key.upto(begin);
         assert!(begin == 0 || self.state.index.nodes.contains_key(&parent), "a node without its parent");
         let own = sequence.tables[anchor][index as usize];
         match self.state.index.at(&key, (anchor, 0)) {
-            None => self.hang(&key, (anchor, 0), own, sequence.birth),
+            None => self.hang(&key, (anchor, 0), own, sequence.birth, sequence.class),
             Some(stored) if stored.id == own => {}
             Some(stored) => {
                 self.wake((self.pool_of(anchor), stored.id));
@@ -80,7 +107,7 @@ impl Model {
                 // A page smaller than the anchor's may end below two nodes: it hangs at the first.
                 let homeless = self.state.index.home(self.pool_of(group), id).is_none();
                 if node_end == end && id != NULL && homeless && self.state.index.at(&key, place).is_none() {
-                    self.hang(&key, place, id, sequence.birth);
+                    self.hang(&key, place, id, sequence.birth, 0);
                 }
             }
         }
@@ -94,6 +121,13 @@ impl Model {
             self.state.queue.retain(|other| *other != seq);
         } else if !self.state.queue.contains(&seq) {
             self.state.queue.push(seq);
+        }
+    }
+
+    /// Takes a sequence that has nothing to publish out of the queue.
+    pub(super) fn leave_queue_if_done(&mut self, seq: Seq) {
+        if !self.publishable(seq) {
+            self.state.queue.retain(|other| *other != seq);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::pages::Page;
 use super::{Model, Sequence};
 use crate::machine::{Outcome, Resource, Status};
-use crate::op::Seq;
+use crate::op::{Seq, Span};
 use crate::spec::{GroupKind, NULL};
 
 impl Model {
@@ -43,11 +43,40 @@ impl Model {
         self.state.births
     }
 
-    pub(super) fn open(&mut self, seq: Seq, ns: u16) -> Result<Outcome, Outcome> {
+    /// Room for `count` media spans.
+    pub(super) fn room_for_spans(&self, count: usize) -> Result<(), Outcome> {
+        let free = self.free_spans();
+        let short = || Outcome::capacity(Resource::Spans, count as u32, free);
+        if count as u32 <= free { Ok(()) } else { Err(short()) }
+    }
+
+    /// Whether a sequence of this class, with these spans, can be opened.
+    pub(super) fn may_open(&self, class: u8, spans: &[Span]) -> Result<(), Outcome> {
+        check_spans(spans)?;
+        if class >= self.classes() {
+            return Err(Outcome::of(Status::Argument));
+        }
+        self.room_for_spans(spans.len())?;
+        self.room_for_sequences(1)
+    }
+
+    pub(super) fn add_spans(&mut self, seq: Seq, spans: &[Span]) -> Result<Outcome, Outcome> {
+        let sequence = self.live(seq)?;
+        check_spans(spans)?;
+        let end = sequence.spans.last().map_or(0, |span| span.start + span.length);
+        if spans.first().is_some_and(|first| first.start < end.max(sequence.len())) {
+            return Err(Outcome::of(Status::Argument));
+        }
+        self.room_for_spans(spans.len())?;
+        self.state.sequences.get_mut(&seq).expect("live").spans.extend(spans);
+        Ok(Outcome::OK)
+    }
+
+    pub(super) fn open(&mut self, seq: Seq, ns: u16, class: u8, spans: &[Span]) -> Result<Outcome, Outcome> {
         if usize::from(ns) >= self.spec.namespaces.len() {
             return Err(Outcome::of(Status::Stale));
         }
-        self.room_for_sequences(1)?;
+        self.may_open(class, spans)?;
         let birth = self.birth();
         let sequence = Sequence {
             birth,
@@ -58,6 +87,8 @@ impl Model {
             tables: vec![Vec::new(); self.spec.groups.len()],
             holds: BTreeMap::new(),
             closing: None,
+            class,
+            spans: spans.to_vec(),
         };
         self.state.sequences.insert(seq, sequence);
         Ok(Outcome::OK)
@@ -83,6 +114,7 @@ impl Model {
             return Err(Outcome::of(Status::WindowLost));
         }
         self.room_for_sequences(children.len())?;
+        self.room_for_spans(parent.spans.iter().filter(|span| span.start < at).count() * children.len())?;
         for &child in children {
             let mut sequence = parent.clone();
             sequence.birth = self.birth();
@@ -110,6 +142,7 @@ impl Model {
             }
         }
         sequence.tokens.truncate(at as usize);
+        sequence.spans.retain(|span| span.start < at);
         sequence.verified = sequence.verified.min(at);
         sequence.published = sequence.published.min(at);
         dropped
@@ -122,6 +155,9 @@ impl Model {
         }
         if !self.can_cut(&sequence, at) {
             return Err(Outcome::of(Status::WindowLost));
+        }
+        if at == sequence.len() {
+            return Ok(Outcome::OK);
         }
         let dropped = self.cut(&mut sequence, at);
         self.state.sequences.insert(seq, sequence);
@@ -182,4 +218,14 @@ impl Model {
         self.publish_or_queue(seq);
         Ok(Outcome::OK)
     }
+}
+
+/// Media spans ascend, are not empty, do not overlap and end below 2^32.
+pub(super) fn check_spans(spans: &[Span]) -> Result<(), Outcome> {
+    let mut end = 0;
+    for span in spans {
+        let next = span.start.checked_add(span.length).filter(|_| span.start >= end && span.length > 0);
+        end = next.ok_or(Outcome::of(Status::Argument))?;
+    }
+    Ok(())
 }

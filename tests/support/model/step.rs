@@ -8,8 +8,9 @@ impl Model {
     pub(super) fn step(&mut self, op: &Op) -> Result<Outcome, Outcome> {
         let now = self.state.tick;
         match op {
-            Op::Open { seq, ns } => self.open(*seq, *ns),
-            Op::OpenTicket { seq, ticket } => self.open_ticket(*seq, *ticket),
+            Op::Open { seq, ns, class, spans } => self.open(*seq, *ns, *class, spans),
+            Op::OpenTicket { seq, ticket, class } => self.open_ticket(*seq, *ticket, *class),
+            Op::AddSpans { seq, spans } => self.add_spans(*seq, spans),
             Op::Fork { source, children, at } => self.fork(*source, children, self.position(*source, *at)),
             Op::Truncate { seq, len } => self.truncate(*seq, self.position(*seq, *len)),
             Op::Close { seq, discard } => self.close(*seq, *discard),
@@ -23,9 +24,10 @@ impl Model {
             Op::Append { seq, tokens } => self.append(*seq, tokens),
             Op::Verify { seq, upto } => self.verify(*seq, self.position(*seq, *upto)),
             Op::Publish { budget } => Ok(Outcome::ok(Value::Pages(self.publish(*budget)))),
-            Op::Lookup { ns, tokens, limit } => self.lookup(*ns, tokens, *limit),
-            Op::Match { ticket, ns, tokens, limit, until } => {
-                self.match_prefix(*ticket, (*ns, tokens, *limit), until.map(|time| resolve_time(time, now)))
+            Op::Lookup { ns, tokens, limit, spans } => self.lookup(*ns, tokens, *limit, spans),
+            Op::Match { ticket, ns, tokens, limit, spans, until } => {
+                let until = until.map(|time| resolve_time(time, now));
+                self.match_prefix(*ticket, (*ns, tokens, *limit), spans, until)
             }
             Op::Drop { ticket } => self.drop_ticket(*ticket),
             Op::Evict { pool, count } => self.evict_op(*pool, *count),
@@ -35,7 +37,11 @@ impl Model {
             }
             Op::IoEnd { transfer, ok } => self.io_end(*transfer, *ok),
             Op::Advance { tick } => self.advance(resolve_time(*tick, now)),
-            Op::Lease { .. } | Op::SetClass { .. } | Op::SetQuota { .. } => Err(Outcome::of(Status::Unsupported)),
+            Op::Lease { lease, seq, upto, until } => self.lease(*lease, *seq, *upto, resolve_time(*until, now)),
+            Op::EndLease { lease } => self.end_lease(*lease),
+            Op::SetClass { ns, tokens, class } => self.set_class(*ns, tokens, *class),
+            Op::Move { ns, tokens, hot } => self.reorder(*ns, tokens, *hot),
+            Op::SetQuota { ns, pool, pages } => self.set_quota(*ns, *pool, *pages),
             Op::Drain => {
                 let lost = core::mem::take(&mut self.lost);
                 Ok(Outcome::ok(Value::Events(core::mem::take(&mut self.events), lost)))
@@ -71,7 +77,7 @@ impl Model {
 
     fn append(&mut self, seq: Seq, tokens: &[u32]) -> Result<Outcome, Outcome> {
         let plan = self.reserve(seq, tokens.len() as u32, Some(tokens))?;
-        let all = Accept { accepted: Some(tokens.len() as u32), verified: Some(tokens.len() as u32) };
+        let all = Accept { accepted: Some(tokens.len() as u32), verified: Some(tokens.len() as u32), tokens: None };
         self.plan_commit(&[all])?;
         Ok(plan)
     }

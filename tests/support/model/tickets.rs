@@ -4,40 +4,49 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::index::Key;
 use super::pages::Page;
+use super::sequences::check_spans;
 use super::{Model, Pins, Sequence};
 use crate::machine::{Event, EventKind, Outcome, Resource, Shortage, Status, Value};
-use crate::op::{Seq, Ticket};
+use crate::op::{Seq, Span, Ticket};
 use crate::spec::{NULL, NamespaceSpec};
 
 impl Model {
-    pub(super) fn lookup(&self, ns: u16, tokens: &[u32], limit: u32) -> Result<Outcome, Outcome> {
+    /// The key of a whole prompt.
+    fn prompt(&self, ns: u16, tokens: &[u32], spans: &[Span]) -> Result<Key, Outcome> {
         if usize::from(ns) >= self.spec.namespaces.len() {
             return Err(Outcome::of(Status::Stale));
         }
-        Ok(Outcome::ok(Value::Hit(self.hit_len(ns, tokens, limit))))
+        check_spans(spans)?;
+        Ok(Key { ns, tokens: tokens.to_vec(), spans: spans.to_vec() })
+    }
+
+    pub(super) fn lookup(&self, ns: u16, tokens: &[u32], limit: u32, spans: &[Span]) -> Result<Outcome, Outcome> {
+        let prompt = self.prompt(ns, tokens, spans)?;
+        Ok(Outcome::ok(Value::Hit(self.hit_len(&prompt, limit))))
     }
 
     pub(super) fn match_prefix(
         &mut self,
         ticket: Ticket,
         (ns, tokens, limit): (u16, &[u32], u32),
+        spans: &[Span],
         until: Option<u64>,
     ) -> Result<Outcome, Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
-        let hit = self.hit_len(ns, tokens, limit);
+        let prompt = self.prompt(ns, tokens, spans)?;
+        let hit = self.hit_len(&prompt, limit);
         let mut tables = Vec::new();
         for group in 0..self.spec.groups.len() {
             let mut table = vec![NULL; (hit / self.page_tokens(group)) as usize];
             if hit > 0 {
                 for index in self.resume_pages(group, hit) {
-                    table[index as usize] = self.indexed_page(ns, tokens, group, index).expect("a hit is resident");
+                    table[index as usize] = self.indexed_page(&prompt, group, index).expect("a hit is resident");
                 }
             }
             tables.push(table);
         }
-        let pins = Pins { ns, tokens: tokens[..hit as usize].to_vec(), tables, until };
+        let slot = self.free_slot();
+        let spans = spans.to_vec();
+        let pins = Pins { slot, ns, tokens: tokens[..hit as usize].to_vec(), spans, tables, until };
         self.keep_promises(&pins)?;
         if self.state.tickets.len() >= self.spec.max_tickets() {
             return Err(Outcome::capacity(Resource::Tickets, 1, 0));
@@ -63,7 +72,7 @@ impl Model {
         let pinned: BTreeSet<Page> = self.pages_of(&pins.tables).into_iter().collect();
         for (pool, promised) in self.promised().into_iter().enumerate() {
             let own = &self.state.pools[pool];
-            let taken = pinned.iter().filter(|page| page.0 == pool && own.order.contains(&page.1)).count() as u32;
+            let taken = pinned.iter().filter(|page| page.0 == pool && own.cached.contains(&page.1)).count() as u32;
             let available = own.free_count() + own.cached_count() - promised;
             if taken > available {
                 return refuse(taken, available);
@@ -89,11 +98,28 @@ impl Model {
         Ok(Outcome::OK)
     }
 
-    pub(super) fn open_ticket(&mut self, seq: Seq, ticket: Ticket) -> Result<Outcome, Outcome> {
-        if !self.state.tickets.contains_key(&ticket) {
-            return Err(Outcome::of(Status::Stale));
-        }
-        self.room_for_sequences(1)?;
+    /// The lowest ticket index that is free.
+    fn free_slot(&self) -> usize {
+        let taken = |slot: &usize| self.state.tickets.values().any(|pins| pins.slot == *slot);
+        (0..).find(|slot| !taken(slot)).expect("there are fewer tickets than numbers")
+    }
+
+    /// Tickets that pass a test, by index.
+    pub(super) fn tickets_where(&self, test: impl Fn(&Pins) -> bool) -> Vec<Ticket> {
+        let mut found: Vec<(usize, Ticket)> = self
+            .state
+            .tickets
+            .iter()
+            .filter(|(_, pins)| test(pins))
+            .map(|(ticket, pins)| (pins.slot, *ticket))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, ticket)| ticket).collect()
+    }
+
+    pub(super) fn open_ticket(&mut self, seq: Seq, ticket: Ticket, class: u8) -> Result<Outcome, Outcome> {
+        let pins = self.state.tickets.get(&ticket).ok_or(Outcome::of(Status::Stale))?;
+        self.may_open(class, &pins.spans)?;
         let pins = self.state.tickets.remove(&ticket).expect("checked");
         let birth = self.birth();
         let len = pins.tokens.len() as u32;
@@ -106,6 +132,8 @@ impl Model {
             tables: pins.tables,
             holds: BTreeMap::new(),
             closing: None,
+            class,
+            spans: pins.spans,
         };
         self.state.sequences.insert(seq, sequence);
         Ok(Outcome::ok(Value::Hit(len)))
@@ -114,9 +142,7 @@ impl Model {
     /// Drops the tickets whose deadline has passed.
     pub(super) fn expire(&mut self) {
         let tick = self.state.tick;
-        let due = |pins: &Pins| pins.until.is_some_and(|until| until < tick);
-        let expired: Vec<Ticket> = self.state.tickets.iter().filter(|(_, p)| due(p)).map(|(t, _)| *t).collect();
-        for ticket in expired {
+        for ticket in self.tickets_where(|pins| pins.until.is_some_and(|until| until < tick)) {
             let _ = self.drop_ticket(ticket);
         }
     }
@@ -131,6 +157,9 @@ impl Model {
         }
         let mut loose: Vec<Page> = Vec::new();
         let hit = |other: u16| ns.is_none_or(|ns| ns == other);
+        for lease in &mut self.state.leases {
+            lease.key = lease.key.take().filter(|key| !hit(key.ns));
+        }
         let keys: Vec<Key> = self.state.index.nodes.keys().filter(|key| hit(key.ns)).cloned().collect();
         for key in keys {
             let places: Vec<_> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, s.id)).collect();
@@ -161,9 +190,8 @@ impl Model {
         }
         // A hold keeps a path used, not data: without an index it means nothing.
         for running in self.state.transfers.values_mut().filter(|running| hit(running.ns)) {
-            let holds = core::mem::take(&mut running.holds);
-            running.pinned.retain(|page| !holds.contains(page));
-            loose.extend(holds);
+            loose.extend(running.drop_holds(0));
+            running.tip = None;
         }
         self.settle(&loose);
         let zero = NamespaceSpec::default();

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use super::index::Key;
+use super::pages::Page;
 use super::{Model, Running, Sequence};
 use crate::machine::{Outcome, Resource, Status};
 use crate::op::{Owner, Seq, Transfer};
@@ -30,6 +32,8 @@ impl Model {
                     tables: pins.tables,
                     holds: BTreeMap::new(),
                     closing: None,
+                    class: 0,
+                    spans: Vec::new(),
                 }
             }
         };
@@ -43,33 +47,129 @@ impl Model {
         if !self.can_cut(&shared, end) {
             return Err(Outcome::of(Status::WindowLost));
         }
+        self.room_for_spans(shared.spans.iter().filter(|span| span.start < end).count())?;
         if self.state.transfers.len() >= self.spec.max_transfers() {
             return Err(Outcome::capacity(Resource::Transfers, 1, 0));
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
         self.cut(&mut shared, end);
         let anchor = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
-        let holds = shared.holds.values().map(|&id| (anchor, id)).collect();
+        let holds = shared.holds.iter().map(|(&index, &id)| (index, (anchor, id))).collect();
+        let (tip, spans) = (self.tip(&shared), shared.spans.clone());
         let mut pinned = self.cut(&mut shared, 0);
         pinned.retain(|page| page.1 != crate::spec::NULL);
-        self.state.transfers.insert(transfer, Running { ns: shared.ns, pinned, holds, load, loading });
+        self.state
+            .transfers
+            .insert(transfer, Running { ns: shared.ns, pinned, holds, tip, spans, load, begin, loading });
         Ok(Outcome::OK)
     }
 
+    /// The node at which a sequence's published pages end.
+    pub(super) fn tip(&self, sequence: &Sequence) -> Option<Key> {
+        let anchor = self.spec.anchor()?;
+        let step = self.page_tokens(anchor);
+        let pages = sequence.published / step;
+        if !sequence.published.is_multiple_of(step) {
+            // Cut inside a published page: that page is its last one.
+            let id = sequence.tables[anchor][pages as usize];
+            let home = self.state.index.home(self.pool_of(anchor), id);
+            if let Some((key, _)) = home {
+                return Some(key.clone());
+            }
+        }
+        if pages == 0 { None } else { sequence.key(pages * step) }
+    }
+
     pub(super) fn io_end(&mut self, transfer: Transfer, ok: bool) -> Result<Outcome, Outcome> {
-        let running = self.state.transfers.get(&transfer).ok_or(Outcome::of(Status::Stale))?;
-        if running.load && !ok {
-            return Err(Outcome::of(Status::Unsupported));
+        let running = self.state.transfers.get_mut(&transfer).ok_or(Outcome::of(Status::Stale))?;
+        let loading = running.loading.take();
+        let (tip, begin, failed) = (running.tip.clone(), running.begin, running.load && !ok);
+        let mut owners = self.state.sequences.iter().filter(|(_, sequence)| Some(sequence.birth) == loading);
+        let owner: Option<Seq> = owners.next().filter(|(_, sequence)| sequence.closing.is_none()).map(|(seq, _)| *seq);
+        if failed {
+            if let Some(sequence) = owner.and_then(|seq| self.state.sequences.get_mut(&seq)) {
+                sequence.forget(begin);
+            }
+            self.suspect(tip, begin);
         }
         let running = self.state.transfers.remove(&transfer).expect("checked");
         self.settle(&running.pinned);
-        if let Some(birth) = running.loading {
-            let mut owners = self.state.sequences.iter().filter(|(_, sequence)| sequence.birth == birth);
-            let owner: Option<Seq> = owners.next().map(|(seq, _)| *seq);
-            if let Some(seq) = owner {
-                self.publish_or_queue(seq);
-            }
+        if let Some(seq) = owner {
+            self.publish_or_queue(seq);
         }
         Ok(Outcome::OK)
+    }
+
+    /// Takes the pages from token `begin` on that lead to a node out of the index, with all that is behind them.
+    fn suspect(&mut self, tip: Option<Key>, begin: u32) {
+        let (Some(tip), Some(anchor)) = (tip, self.spec.anchor()) else { return };
+        let step = self.page_tokens(anchor);
+        let keep = begin / step;
+        if tip.tokens.len() as u32 / step > keep {
+            self.unindex_below(&tip.upto((keep + 1) * step), keep);
+        }
+    }
+
+    /// Takes a node and all that is behind it out of the index. It is the page `keep` of its path.
+    fn unindex_below(&mut self, top: &Key, keep: u32) {
+        let anchor = self.spec.anchor().expect("there is an index");
+        let step = self.page_tokens(anchor);
+        let passes = |tip: Option<Key>| tip.is_some_and(|tip| tip.is_below(top));
+        for ticket in self
+            .tickets_where(|pins| passes(Some(Key::of(pins.ns, &pins.tokens, &pins.spans, pins.tokens.len() as u32))))
+        {
+            let _ = self.drop_ticket(ticket);
+        }
+        let through = self.state.sequences.iter().filter(|(_, sequence)| passes(self.tip(sequence)));
+        let through: Vec<Seq> = through.map(|(seq, _)| *seq).collect();
+        let mut loose: Vec<Page> = Vec::new();
+        let pool = self.pool_of(anchor);
+        for seq in through {
+            let sequence = self.state.sequences.get_mut(&seq).expect("listed");
+            sequence.forget(keep * step);
+            sequence.published = sequence.published.min(keep * step);
+            loose.extend(sequence.holds.split_off(&keep).into_values().map(|id| (pool, id)));
+            self.leave_queue_if_done(seq);
+        }
+        for running in self.state.transfers.values_mut() {
+            if passes(running.tip.clone()) {
+                loose.extend(running.drop_holds(keep));
+                running.tip = Some(top.upto(keep * step)).filter(|key| !key.tokens.is_empty());
+            }
+        }
+        self.withdraw_below(top, pool);
+        self.settle(&loose);
+    }
+
+    /// Leaf by leaf, the highest page first; then its parent as soon as that is a leaf.
+    fn withdraw_below(&mut self, top: &Key, pool: usize) {
+        let leaf = |model: &Self, id: u32| {
+            let home = model.state.index.home(pool, id).filter(|_| model.is_anchor((pool, id)));
+            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children(key))
+        };
+        while self.state.index.nodes.contains_key(top) {
+            for start in (1..=self.state.pools[pool].pages).rev() {
+                let mut next = Some(start);
+                while let Some(id) = next.filter(|&id| leaf(self, id)) {
+                    next = self.parent_page((pool, id)).map(|(_, parent)| parent);
+                    self.evict_page((pool, id));
+                }
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Gives up the holds on pages from index `keep` on.
+    pub(super) fn drop_holds(&mut self, keep: u32) -> Vec<Page> {
+        let (dropped, kept) = self.holds.iter().copied().partition(|(index, _)| *index >= keep);
+        self.holds = kept;
+        let dropped: Vec<(u32, Page)> = dropped;
+        for (_, page) in &dropped {
+            if let Some(at) = self.pinned.iter().position(|other| other == page) {
+                self.pinned.remove(at);
+            }
+        }
+        dropped.into_iter().map(|(_, page)| page).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 
 use super::Model;
 use crate::machine::{Machine, Oracle, Outcome, PageView, PoolView, SeqView};
-use crate::op::{Op, Owner, Seq, Ticket, Transfer};
+use crate::op::{Lease, Op, Owner, Seq, Span, Ticket, Transfer};
 
 impl Model {
     /// State of the pages `1..=N` of a pool.
@@ -88,6 +88,10 @@ impl Oracle for Model {
         }
     }
 
+    fn is_leased(&self, lease: Lease) -> bool {
+        self.state.leases.iter().any(|state| state.key.is_some() && state.label == lease)
+    }
+
     fn is_running(&self, transfer: Transfer) -> bool {
         self.state.transfers.contains_key(&transfer)
     }
@@ -110,7 +114,11 @@ impl Oracle for Model {
         open.map(|(seq, _)| *seq).collect()
     }
 
-    fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>)> {
-        self.state.tickets.get(&ticket).map(|pins| (pins.ns, pins.tokens.clone()))
+    fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>, Vec<Span>)> {
+        self.state.tickets.get(&ticket).map(|pins| (pins.ns, pins.tokens.clone(), pins.spans.clone()))
+    }
+
+    fn spans(&self, seq: Seq) -> Vec<Span> {
+        self.state.sequences.get(&seq).map(|sequence| sequence.spans.clone()).unwrap_or_default()
     }
 }

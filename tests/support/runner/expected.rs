@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::device::{Chain, DeviceGroup, Protection, SimDevice};
 use crate::machine::{Event, EventKind, Machine, Oracle, Outcome, PageView, PlanView, Status, Value};
 use crate::model::{IndexKey, Model};
-use crate::op::{Op, Owner, Pos, Seq};
+use crate::op::{Op, Owner, Pos, Seq, Span};
 use crate::spec::Spec;
 
 /// One entry of an open plan: sequence, count, tokens.
@@ -14,14 +14,27 @@ type Planned = (Seq, u32, Option<Vec<u32>>);
 /// The part of the model's state that an op may destroy.
 pub(super) struct Before {
     plan: Vec<Planned>,
-    tickets: BTreeMap<crate::op::Ticket, (u16, Vec<u32>)>,
+    tickets: BTreeMap<crate::op::Ticket, (u16, Vec<u32>, Vec<Span>)>,
+    spans: BTreeMap<Seq, Vec<Span>>,
+}
+
+/// What the finished plan wrote for one sequence beyond its length.
+#[derive(Default)]
+struct Written {
+    tokens: Vec<u64>,
+    chains: Vec<Chain>,
+    /// Per group: the slot of each token.
+    slots: Vec<Vec<i64>>,
 }
 
 impl Before {
     pub(super) fn of(model: &Model) -> Self {
         let tickets = (0..=u8::MAX).map(crate::op::Ticket).filter(|t| model.is_live(Owner::Ticket(*t)));
         let tickets = tickets.filter_map(|t| Some((t, model.ticket(t)?))).collect();
-        Self { plan: model.plan(), tickets }
+        let spans = model.live().into_iter().map(|seq| (seq, model.spans(seq)));
+        let plan = model.plan();
+        let planned = plan.iter().map(|entry| (entry.0, model.spans(entry.0)));
+        Self { tickets, spans: spans.chain(planned).collect(), plan }
     }
 }
 
@@ -31,8 +44,7 @@ pub(super) struct Expected {
     device: SimDevice,
     /// Per sequence: its namespace's root and the chain after each token.
     chains: BTreeMap<Seq, (Chain, Vec<Chain>)>,
-    /// Chains written by the finished plan, beyond each sequence's length.
-    written: BTreeMap<Seq, Vec<Chain>>,
+    written: BTreeMap<Seq, Written>,
     /// Index as the events tell it; `None` once events were lost.
     folded: Option<BTreeMap<IndexKey, u32>>,
     /// Stands for the tokens of opaque sequences.
@@ -63,14 +75,14 @@ impl Expected {
             return Ok(());
         }
         match op {
-            Op::Open { seq, ns } => {
+            Op::Open { seq, ns, .. } => {
                 self.chains.insert(*seq, (Chain::root(u64::from(*ns)), Vec::new()));
             }
-            Op::OpenTicket { seq, ticket } => {
-                let (ns, tokens) = before.tickets.get(ticket).ok_or("a ticket from nowhere")?;
+            Op::OpenTicket { seq, ticket, .. } => {
+                let (ns, tokens, spans) = before.tickets.get(ticket).ok_or("a ticket from nowhere")?;
                 let root = Chain::root(u64::from(*ns));
                 let tokens: Vec<u64> = tokens.iter().map(|&token| u64::from(token)).collect();
-                self.chains.insert(*seq, (root, extend(root, &tokens)));
+                self.chains.insert(*seq, (root, extend(root, 0, &tokens, spans)));
             }
             Op::Fork { source, children, at: Pos::At(at) } => {
                 let (root, chain) = self.chains.get(source).cloned().ok_or("a fork from nowhere")?;
@@ -85,19 +97,22 @@ impl Expected {
             }
             Op::PlanFinish | Op::Reserve { .. } => {
                 if let Value::Plan(plan) = &outcome.value {
-                    self.execute(plan, &model.plan(), Some(model))?;
+                    self.execute(plan, &model.plan(), &|seq| model.spans(seq), Some(model))?;
                 }
             }
             Op::Append { seq, tokens } => {
                 if let Value::Plan(plan) = &outcome.value {
                     // The call has committed already: what may be written is no longer visible.
-                    self.execute(plan, &[(*seq, tokens.len() as u32, Some(tokens.clone()))], None)?;
+                    let spans = |seq| before.spans.get(&seq).cloned().unwrap_or_default();
+                    self.execute(plan, &[(*seq, tokens.len() as u32, Some(tokens.clone()))], &spans, None)?;
                 }
-                self.accept(*seq, tokens.len());
+                self.accept(*seq, tokens.len(), None, &[])?;
             }
             Op::PlanCommit { accepts } => {
                 for (entry, accept) in before.plan.iter().zip(accepts) {
-                    self.accept(entry.0, accept.accepted.unwrap_or(0) as usize);
+                    let spans = before.spans.get(&entry.0).map_or(&[][..], Vec::as_slice);
+                    let count = accept.accepted.unwrap_or(0) as usize;
+                    self.accept(entry.0, count, accept.tokens.as_deref(), spans)?;
                 }
             }
             _ => {}
@@ -109,15 +124,38 @@ impl Expected {
         Ok(())
     }
 
-    fn accept(&mut self, seq: Seq, count: usize) {
-        let written = self.written.remove(&seq).unwrap_or_default();
-        if let Some((_, chain)) = self.chains.get_mut(&seq) {
-            chain.extend(written.into_iter().take(count));
+    /// Keeps the accepted tokens of a sequence. Where commit names other ids, or media spans were added while the plan was
+    /// open, the engine has computed those: their slots get that content.
+    fn accept(&mut self, seq: Seq, count: usize, ids: Option<&[u32]>, spans: &[Span]) -> Result<(), String> {
+        let mut written = self.written.remove(&seq).unwrap_or_default();
+        let Some((root, chain)) = self.chains.get_mut(&seq) else {
+            return Ok(());
+        };
+        if let Some(ids) = ids {
+            written.tokens = ids.iter().map(|&id| u64::from(id)).collect();
         }
+        if ids.is_some() || !spans.is_empty() {
+            let last = chain.last().copied().unwrap_or(*root);
+            written.tokens.truncate(count);
+            written.chains = extend(last, chain.len(), &written.tokens, spans);
+            for (group, slots) in (0..).zip(&written.slots) {
+                for (&slot, &chain) in slots.iter().zip(&written.chains) {
+                    self.device.write(group, slot, chain, Protection::Writable).map_err(|fault| fault.to_string())?;
+                }
+            }
+        }
+        chain.extend(written.chains.into_iter().take(count));
+        Ok(())
     }
 
     /// Runs a finished plan on the device: new pages lose their content, copies run, then writes.
-    fn execute(&mut self, plan: &PlanView, entries: &[Planned], model: Option<&Model>) -> Result<(), String> {
+    fn execute(
+        &mut self,
+        plan: &PlanView,
+        entries: &[Planned],
+        spans: &dyn Fn(Seq) -> Vec<Span>,
+        model: Option<&Model>,
+    ) -> Result<(), String> {
         let mut chains: Vec<Chain> = Vec::new();
         for (seq, count, tokens) in entries {
             let (root, chain) = self.chains.get(seq).ok_or("a plan of no sequence")?;
@@ -131,9 +169,11 @@ impl Expected {
                     })
                     .collect(),
             };
-            let new = extend(last, &tokens);
+            let new = extend(last, chain.len(), &tokens, &spans(*seq));
+            let here = chains.len()..chains.len() + new.len();
+            let slots = plan.slots.iter().map(|slots| slots.get(here.clone()).unwrap_or_default().to_vec()).collect();
             chains.extend(&new);
-            self.written.insert(*seq, new);
+            self.written.insert(*seq, Written { tokens, chains: new, slots });
         }
         for copy in &plan.copies {
             self.device.copy(copy.group, copy.src, copy.dst, copy.tokens).map_err(|fault| fault.to_string())?;
@@ -215,10 +255,13 @@ impl Expected {
     }
 }
 
-/// Continues a chain by tokens.
-fn extend(mut chain: Chain, tokens: &[u64]) -> Vec<Chain> {
+/// Continues a chain by tokens from a position on. A media span changes the content from its first token on.
+fn extend(mut chain: Chain, from: usize, tokens: &[u64], spans: &[Span]) -> Vec<Chain> {
     let mut chains = Vec::new();
-    for &token in tokens {
+    for (position, &token) in (from as u64..).zip(tokens) {
+        for span in spans.iter().filter(|span| u64::from(span.start) == position) {
+            chain = chain.then(1 << 48 | u64::from(span.digest)).then(1 << 49 | u64::from(span.length));
+        }
         chain = chain.then(token);
         chains.push(chain);
     }

@@ -23,6 +23,7 @@ pub fn resolve(op: &Op, model: &Model) -> Option<Op> {
             *pos = at(*source, *pos);
         }
         Op::Match { ticket, .. } if model.is_live(Owner::Ticket(*ticket)) => return None,
+        Op::Lease { lease, .. } if model.is_leased(*lease) => return None,
         Op::Match { until: Some(until), .. } => *until = time(*until),
         Op::IoBegin { transfer, .. } if model.is_running(*transfer) => return None,
         Op::Truncate { seq, len } => *len = at(*seq, *len),

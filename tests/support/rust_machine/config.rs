@@ -66,6 +66,7 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
         events: spec.max_events() as u32,
+        key_parts: spec.spans,
         leases: spec.leases,
         quotas: spec.quotas,
         classes: spec.classes,

@@ -68,6 +68,7 @@ fn limit<'s>(name: &str, spec: &'s mut Spec) -> Result<&'s mut u32, String> {
         "classes" => &mut spec.classes,
         "leases" => &mut spec.leases,
         "quotas" => &mut spec.quotas,
+        "spans" => &mut spec.spans,
         _ => return Err(format!("`{name}` is not a limit")),
     })
 }

@@ -1,7 +1,7 @@
 //! Op lines.
 
-use super::tokens::{list, number, owner, pos, seq, ticket, time, transfer};
-use crate::op::{Accept, Op, Pos, Seq, Time};
+use super::tokens::{lease, list, number, owner, pos, seq, spans, ticket, time, transfer};
+use crate::op::{Accept, Op, Pos, Seq, Span, Time};
 
 /// Words after the fixed arguments, taken in pairs or alone.
 struct Tail<'t>(Vec<&'t str>);
@@ -63,20 +63,20 @@ pub(super) fn parse(line: &str, fresh: &mut u32) -> Result<Op, String> {
         }
         "FINISH" => Op::PlanFinish,
         "CANCEL" => Op::PlanCancel,
-        "COMMIT" => commit(&mut tail)?,
+        "COMMIT" => commit(&mut tail, fresh)?,
         "ABORT" => Op::PlanAbort,
         "APPEND" => Op::Append { seq: seq(tail.need("a sequence")?)?, tokens: list(tail.need("tokens")?, fresh)? },
         "VERIFY" => Op::Verify { seq: seq(tail.need("a sequence")?)?, upto: pos(tail.need("a position")?)? },
         "PUBLISH" => Op::Publish { budget: number(tail.need("a budget")?)? },
         "LOOKUP" => {
-            let (ns, tokens, limit) = query(&mut tail, fresh)?;
-            Op::Lookup { ns, tokens, limit }
+            let (ns, tokens, limit, spans) = query(&mut tail, fresh)?;
+            Op::Lookup { ns, tokens, limit, spans }
         }
         "MATCH" => {
             let ticket = ticket(tail.need("a ticket")?)?;
             let until = tail.take("until")?.map(time).transpose()?;
-            let (ns, tokens, limit) = query(&mut tail, fresh)?;
-            Op::Match { ticket, ns, tokens, limit, until }
+            let (ns, tokens, limit, spans) = query(&mut tail, fresh)?;
+            Op::Match { ticket, ns, tokens, limit, spans, until }
         }
         "DROP" => Op::Drop { ticket: ticket(tail.need("a ticket")?)? },
         "EVICT" => {
@@ -90,12 +90,24 @@ pub(super) fn parse(line: &str, fresh: &mut u32) -> Result<Op, String> {
             Op::IoEnd { transfer, ok: word(tail.need("ok or fail")?, "ok", "fail")? }
         }
         "TICK" => Op::Advance { tick: time(tail.need("a time")?)? },
+        "SPANS" => Op::AddSpans { seq: seq(tail.need("a sequence")?)?, spans: spans(tail.need("spans")?)? },
         "LEASE" => Op::Lease {
-            owner: owner(tail.need("an owner")?)?,
+            lease: lease(tail.need("a lease")?)?,
+            seq: seq(tail.need("a sequence")?)?,
             upto: number(tail.need("a position")?)?,
             until: time(tail.need("a time")?)?,
         },
-        "CLASS" => Op::SetClass { seq: seq(tail.need("a sequence")?)?, class: number(tail.need("a class")?)? },
+        "ENDLEASE" => Op::EndLease { lease: lease(tail.need("a lease")?)? },
+        "CLASS" => {
+            let ns = tail.take("ns")?.map_or(Ok(0), number)?;
+            let tokens = list(tail.need("tokens")?, fresh)?;
+            Op::SetClass { ns, tokens, class: number(tail.need("a class")?)? }
+        }
+        "MOVE" => {
+            let ns = tail.take("ns")?.map_or(Ok(0), number)?;
+            let tokens = list(tail.need("tokens")?, fresh)?;
+            Op::Move { ns, tokens, hot: word(tail.need("hot or cold")?, "hot", "cold")? }
+        }
         "QUOTA" => Op::SetQuota {
             ns: number(tail.need("a namespace")?)?,
             pool: number(tail.need("a pool")?)?,
@@ -116,13 +128,19 @@ fn word(text: &str, yes: &str, no: &str) -> Result<bool, String> {
     }
 }
 
+fn given_spans(tail: &mut Tail<'_>) -> Result<Vec<Span>, String> {
+    tail.take("spans")?.map_or(Ok(Vec::new()), spans)
+}
+
 fn open(tail: &mut Tail<'_>) -> Result<Op, String> {
     let source = tail.take("from")?;
     let ns = tail.take("ns")?.map_or(Ok(0), number)?;
+    let class = tail.take("class")?.map_or(Ok(0), number)?;
+    let spans = given_spans(tail)?;
     let seq = seq(tail.need("a sequence")?)?;
     Ok(match source {
-        None => Op::Open { seq, ns },
-        Some(source) => Op::OpenTicket { seq, ticket: ticket(source)? },
+        None => Op::Open { seq, ns, class, spans },
+        Some(source) => Op::OpenTicket { seq, ticket: ticket(source)?, class },
     })
 }
 
@@ -146,22 +164,25 @@ fn room(tail: &mut Tail<'_>, fresh: &mut u32) -> Result<(Seq, u32, Option<Vec<u3
     Ok((seq, count, tokens))
 }
 
-fn commit(tail: &mut Tail<'_>) -> Result<Op, String> {
+fn commit(tail: &mut Tail<'_>, fresh: &mut u32) -> Result<Op, String> {
     let mut accepts = Vec::new();
     while let Some(word) = tail.one() {
+        let (word, tokens) = word.split_once(':').map_or((word, None), |(word, tokens)| (word, Some(tokens)));
+        let tokens = tokens.map(|tokens| list(tokens, fresh)).transpose()?;
         let (accepted, verified) = word.split_once('/').map_or((word, None), |(a, v)| (a, Some(v)));
         let accepted = if accepted == "all" { None } else { Some(number(accepted)?) };
-        accepts.push(Accept { accepted, verified: verified.map(number).transpose()? });
+        accepts.push(Accept { accepted, verified: verified.map(number).transpose()?, tokens });
     }
     Ok(Op::PlanCommit { accepts })
 }
 
-fn query(tail: &mut Tail<'_>, fresh: &mut u32) -> Result<(u16, Vec<u32>, u32), String> {
+fn query(tail: &mut Tail<'_>, fresh: &mut u32) -> Result<(u16, Vec<u32>, u32, Vec<Span>), String> {
     let ns = tail.take("ns")?.map_or(Ok(0), number)?;
     let limit = tail.take("limit")?.map(number).transpose()?;
+    let spans = given_spans(tail)?;
     let tokens = list(tail.need("tokens")?, fresh)?;
     let limit = limit.unwrap_or((tokens.len() as u32).saturating_sub(1));
-    Ok((ns, tokens, limit))
+    Ok((ns, tokens, limit, spans))
 }
 
 fn io(tail: &mut Tail<'_>) -> Result<Op, String> {

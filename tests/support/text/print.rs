@@ -2,8 +2,8 @@
 
 use core::fmt::Write;
 
-use super::tokens::{print as list, print_owner, print_pos, print_seq, print_time};
-use crate::op::Op;
+use super::tokens::{print as list, print_owner, print_pos, print_seq, print_spans, print_time};
+use crate::op::{Op, Span};
 use crate::spec::{GroupKind, IndexKind, NamespaceSpec, Policy, Spec};
 
 /// Writes a configuration and its ops as a case named `name`.
@@ -66,6 +66,7 @@ pub fn print_spec(spec: &Spec) -> String {
         ("classes", spec.classes),
         ("leases", spec.leases),
         ("quotas", spec.quotas),
+        ("spans", spec.spans),
     ];
     for (name, value) in limits {
         if value != 0 {
@@ -81,8 +82,13 @@ pub fn print_spec(spec: &Spec) -> String {
 /// Writes one op.
 pub fn print_op(op: &Op) -> String {
     match op {
-        Op::Open { seq, ns } => format!("OPEN {} ns {ns}", print_seq(*seq)),
-        Op::OpenTicket { seq, ticket } => format!("OPEN {} from T{}", print_seq(*seq), ticket.0),
+        Op::Open { seq, ns, class, spans } => {
+            format!("OPEN {} ns {ns}{}{}", print_seq(*seq), of_class(*class), with(spans))
+        }
+        Op::OpenTicket { seq, ticket, class } => {
+            format!("OPEN {} from T{}{}", print_seq(*seq), ticket.0, of_class(*class))
+        }
+        Op::AddSpans { seq, spans } => format!("SPANS {} {}", print_seq(*seq), print_spans(spans)),
         Op::Fork { source, children, at } => {
             let mut text = format!("FORK {} ->", print_seq(*source));
             for child in children {
@@ -107,6 +113,9 @@ pub fn print_op(op: &Op) -> String {
                 if let Some(verified) = accept.verified {
                     let _ = write!(text, "/{verified}");
                 }
+                if let Some(tokens) = &accept.tokens {
+                    let _ = write!(text, ":{}", list(tokens));
+                }
             }
             text
         }
@@ -114,10 +123,12 @@ pub fn print_op(op: &Op) -> String {
         Op::Append { seq, tokens } => format!("APPEND {} {}", print_seq(*seq), list(tokens)),
         Op::Verify { seq, upto } => format!("VERIFY {} {}", print_seq(*seq), print_pos(*upto)),
         Op::Publish { budget } => format!("PUBLISH {budget}"),
-        Op::Lookup { ns, tokens, limit } => format!("LOOKUP {} limit {limit} ns {ns}", list(tokens)),
-        Op::Match { ticket, ns, tokens, limit, until } => {
+        Op::Lookup { ns, tokens, limit, spans } => {
+            format!("LOOKUP {} limit {limit} ns {ns}{}", list(tokens), with(spans))
+        }
+        Op::Match { ticket, ns, tokens, limit, spans, until } => {
             let until = until.map_or(String::new(), |time| format!(" until {}", print_time(time)));
-            format!("MATCH T{} {} limit {limit} ns {ns}{until}", ticket.0, list(tokens))
+            format!("MATCH T{} {} limit {limit} ns {ns}{}{until}", ticket.0, list(tokens), with(spans))
         }
         Op::Drop { ticket } => format!("DROP T{}", ticket.0),
         Op::Evict { pool, count } => format!("EVICT {count} pool {pool}"),
@@ -129,12 +140,24 @@ pub fn print_op(op: &Op) -> String {
         }
         Op::IoEnd { transfer, ok } => format!("DONE K{} {}", transfer.0, if *ok { "ok" } else { "fail" }),
         Op::Advance { tick } => format!("TICK {}", print_time(*tick)),
-        Op::Lease { owner, upto, until } => format!("LEASE {} {upto} {}", print_owner(*owner), print_time(*until)),
-        Op::SetClass { seq, class } => format!("CLASS {} {class}", print_seq(*seq)),
+        Op::Lease { lease, seq, upto, until } => {
+            format!("LEASE L{} {} {upto} {}", lease.0, print_seq(*seq), print_time(*until))
+        }
+        Op::EndLease { lease } => format!("ENDLEASE L{}", lease.0),
+        Op::SetClass { ns, tokens, class } => format!("CLASS {} {class} ns {ns}", list(tokens)),
+        Op::Move { ns, tokens, hot } => format!("MOVE {} {} ns {ns}", list(tokens), if *hot { "hot" } else { "cold" }),
         Op::SetQuota { ns, pool, pages } => format!("QUOTA {ns} {pool} {pages}"),
         Op::Drain => "DRAIN".into(),
         Op::Check => "CHECK".into(),
     }
+}
+
+fn of_class(class: u8) -> String {
+    if class == 0 { String::new() } else { format!(" class {class}") }
+}
+
+fn with(spans: &[Span]) -> String {
+    if spans.is_empty() { String::new() } else { format!(" spans {}", print_spans(spans)) }
 }
 
 fn optional(tokens: &Option<Vec<u32>>) -> String {

@@ -1,6 +1,6 @@
 //! Token lists: `0..17`, `[1,2,3]`, `7`, `fresh8`, joined by commas; labels; numbers.
 
-use crate::op::{Owner, Pos, Seq, Ticket, Time, Transfer};
+use crate::op::{Lease, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
 
 /// First token that `fresh` hands out; no list written by hand reaches it.
 pub(super) const FIRST_FRESH: u32 = 1_000_000;
@@ -71,6 +71,27 @@ pub(super) fn ticket(text: &str) -> Result<Ticket, String> {
 pub(super) fn transfer(text: &str) -> Result<Transfer, String> {
     let digits = text.strip_prefix('K').ok_or_else(|| format!("`{text}` is not a transfer"))?;
     Ok(Transfer(number(digits)?))
+}
+
+pub(super) fn lease(text: &str) -> Result<Lease, String> {
+    let digits = text.strip_prefix('L').ok_or_else(|| format!("`{text}` is not a lease"))?;
+    Ok(Lease(number(digits)?))
+}
+
+/// `3+4:9,10+2:7`: from token 3 four tokens with digest 9, and so on.
+pub(super) fn spans(text: &str) -> Result<Vec<Span>, String> {
+    let one = |part: &str| {
+        let fault = || format!("`{part}` is no span: start+length:digest");
+        let (start, rest) = part.split_once('+').ok_or_else(fault)?;
+        let (length, digest) = rest.split_once(':').ok_or_else(fault)?;
+        Ok(Span { start: number(start)?, length: number(length)?, digest: number(digest)? })
+    };
+    text.split(',').map(one).collect()
+}
+
+pub(super) fn print_spans(spans: &[Span]) -> String {
+    let parts: Vec<String> = spans.iter().map(|s| format!("{}+{}:{}", s.start, s.length, s.digest)).collect();
+    parts.join(",")
 }
 
 pub(super) fn owner(text: &str) -> Result<Owner, String> {
