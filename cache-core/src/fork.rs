@@ -1,6 +1,7 @@
 //! Fork: children that share a sequence's pages.
 
 use crate::cache::Cache;
+use crate::config::PublishMode;
 use crate::error::{Error, Resource, Shortage};
 use crate::ids::SequenceId;
 use crate::pages::{Holder, NULL};
@@ -27,6 +28,9 @@ impl Cache<'_> {
         self.may_share(parent, at, count)?;
         for child in children.iter_mut() {
             let holder = self.share(Kind::Sequence, parent, at)?;
+            if self.publish_mode == PublishMode::Deferred {
+                self.publish_or_queue(holder); // what the parent has not published yet
+            }
             let (generation, index) = self.holders.handle(Kind::Sequence, holder);
             *child = SequenceId::new(generation, index);
         }
@@ -56,7 +60,7 @@ impl Cache<'_> {
         let to = self.holders.open(kind, state.namespace, self.pages.root(state.namespace))?;
         self.spaces.add_user(state.namespace);
         let anchor = self.limits.anchor;
-        let (end, depth) = self.path_below(from, at);
+        let (_, depth) = self.path_below(from, at);
         let tip = self.index.ancestor(&self.pages, state.tip, state.depth.saturating_sub(depth));
         self.pages.hold(tip, who);
         let mut duplicates = 0_u32;
@@ -88,7 +92,8 @@ impl Cache<'_> {
             child.verified = state.verified.min(at);
             child.known = state.known.min(at);
             (child.tip, child.depth, child.duplicates) = (tip, depth, duplicates);
-            child.inherited = end;
+            // A partial page counts as taken over only if it is published.
+            child.inherited = depth.max(at >> self.index.shift);
             child.class = state.class;
             child.user = state.user;
             child.parts = parts;

@@ -223,6 +223,9 @@ static int run_variant(const struct plan *plan, const struct variant *variant, s
                "whole page wasted, %lld neighbours\n", plan->check->model_name, variant->page_tokens, variant->hit,
                variant->fork, variant->rollback, variant->chunk, r.wrong, r.rows, r.wasted, r.scramble.neighbours);
     sum->rows += r.rows;
+    sum->wrong += r.wrong;
+    sum->wasted += r.wasted;
+    sum->scramble.neighbours += r.scramble.neighbours;
     sum->scramble.copies += r.scramble.copies;
     sum->scramble.poisoned += r.scramble.poisoned;
     engine_free(r.engine);
@@ -282,9 +285,11 @@ int check_paged(struct check *check)
         }
     }
     for (int p = 0; p < 3; p++)
-        printf("identity-paged %s P %d: %d runs, %lld rows of logits against contiguous ones, %lld page copies, %lld "
-               "pages filled with NaN\n", check->model_name, page_sizes[p], runs[p], sums[p].rows,
-               sums[p].scramble.copies, sums[p].scramble.poisoned);
+        printf("identity-paged %s P %d: %d runs, %lld rows of logits against contiguous ones: %s; %lld page copies, "
+               "%lld pages filled with NaN, %lld sequences with %d unused slots or more, %lld neighbouring pages\n",
+               check->model_name, page_sizes[p], runs[p], sums[p].rows, sums[p].wrong ? "bits differ" : "same bits",
+               sums[p].scramble.copies, sums[p].scramble.poisoned, sums[p].wasted, page_sizes[p],
+               sums[p].scramble.neighbours);
     for (int text = 0; text < MAX_LANES; text++)
         free(plan.logits[text]);
     return failures;

@@ -1,6 +1,7 @@
 /* Output of kvf-chat. One text alone is printed piece by piece; several at a time line by line, each with its number. */
 #include "console.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,30 +183,42 @@ void console_progress(struct console *c, long long done, long long all)
     c->bar_shown = 1;
 }
 
+/* One line of the table. */
+static void line(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void line(const char *label, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("%-20s ", label);
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+}
+
 void console_table(const struct scheduler_counts *n, const struct cache_usage *u)
 {
-    const double mib = 1.0 / (1 << 20);
+    const double seconds = n->seconds > 0 ? n->seconds : 1;
 
-    printf("\nchats at a time        %d at most\n", n->most_running);
+    printf("\n");
+    line("chats at a time", "%d at most", n->most_running);
     if (u->page_tokens > 0) {
-        printf("pages of %-3d tokens    %d in use, %d at the peak, of %d\n", u->page_tokens, u->used, u->peak, u->pages);
-        printf("peak utilisation       %.1f %% of the pages\n", 100.0 * u->peak / u->pages);
+        line("pages", "%d of %d used at the peak, of %d tokens each; %d in use now", u->peak, u->pages, u->page_tokens,
+             u->used);
+        line("peak utilisation", "%.1f %% of the pages", 100.0 * u->peak / u->pages);
+        line("copies, evictions", "%lld, %lld pages", u->copies, u->evicted);
     } else {
-        printf("slots for chats        %d in use, %d at the peak, of %d\n", u->used, u->peak, u->pages);
+        line("slots for chats", "%d of %d used at the peak; %d in use now", u->peak, u->pages, u->used);
     }
-    printf("memory of the peak     %.1f MiB of keys and values\n", (double)u->page_bytes * u->peak * mib);
-    printf("hit tokens             %lld found in the cache\n", n->hit_tokens);
-    printf("computed tokens        %lld\n", n->computed_tokens);
-    if (u->page_tokens > 0)
-        printf("copies, evictions      %lld, %lld pages\n", u->copies, u->evicted);
+    line("memory at the peak", "%.1f MiB of keys and values", (double)u->page_bytes * u->peak / (1 << 20));
+    line("hit tokens", "%lld found in the cache", n->hit_tokens);
+    line("computed tokens", "%lld", n->computed_tokens);
     if (n->forked || n->preempted)
-        printf("forked, preempted      %lld, %lld chats\n", n->forked, n->preempted);
+        line("forked, preempted", "%lld, %lld chats", n->forked, n->preempted);
     if (n->drafted)
-        printf("drafted tokens         %lld, of which %lld were right\n", n->drafted, n->accepted);
-    printf("made                   %lld tokens in %lld steps, %.2f s: %.1f tokens/s\n", n->made_tokens, n->steps,
-           n->seconds, n->seconds > 0 ? (double)n->made_tokens / n->seconds : 0.0);
+        line("drafted tokens", "%lld, of which %lld were right", n->drafted, n->accepted);
+    line("made", "%lld tokens in %lld steps, %.2f s: %.1f tokens/s", n->made_tokens, n->steps, n->seconds,
+         (double)n->made_tokens / seconds);
     if (u->page_tokens > 0)
-        printf("in calls of kvfolio    %.3f %% of the time, %.1f us a step\n",
-               n->seconds > 0 ? 100.0 * u->seconds / n->seconds : 0.0,
-               n->steps > 0 ? 1e6 * u->seconds / (double)n->steps : 0.0);
+        line("calls of kvfolio", "%.3f %% of the time, %.1f us a step", 100.0 * u->seconds / seconds,
+             n->steps > 0 ? 1e6 * u->seconds / (double)n->steps : 0.0);
 }

@@ -193,10 +193,14 @@ static int fork_samples(struct scheduler *s, struct request *r, int row, struct 
     const enum cache_answer answer = !children ? CACHE_FAILED
                                      : fits    ? s->cache->fork(s->cache, r->sequence, children, n, error)
                                                : CACHE_RETRY;
-    for (int i = 0; i < n && answer != CACHE_FAILED; i++) {
+    int status = answer != CACHE_FAILED ? 0 : children ? -1 : fail(error, "out of memory for %d samples", n);
+
+    for (int i = 0; i < n && status == 0; i++) {
         struct request *child = new_request(s, r->tokens, r->n_prompt, r->max_new);
-        if (!child)
+        if (!child) {
+            status = fail(error, "out of memory for a sample");
             break;
+        }
         child->prompt_id = r->id;
         child->sample = i + 1;
         child->sampling = r->sampling;
@@ -208,12 +212,12 @@ static int fork_samples(struct scheduler *s, struct request *r, int row, struct 
         s->counts.hit_tokens += r->n_prompt;
         s->counts.forked++;
         take(s, child, row);
-        if (child->end != END_NONE && scheduler_leave(s, child, REQUEST_DONE, error) != 0)
-            break;
+        if (child->end != END_NONE)
+            status = scheduler_leave(s, child, REQUEST_DONE, error);
     }
     free(children);
     r->samples = 1;
-    return answer == CACHE_FAILED ? -1 : 0;
+    return status;
 }
 
 static int run_plan(struct scheduler *s, struct error *error)

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 
 use kvfolio::{Cache, PoolId};
 
-use crate::carve::{self, Accepts, Carved};
+use crate::carve;
 use crate::config::with_config;
 use crate::ptr;
 use crate::status::{KVF_ERR_ALIGNMENT, KVF_ERR_ARGUMENT, KVF_ERR_CONFIG, KVF_ERR_NULL, Status, answer, kvf_status};
@@ -18,7 +18,6 @@ pub struct kvf_cache {
     /// Made from the address, so that neither foreign nor moved memory passes for a cache.
     pub(crate) mark: u64,
     pub(crate) cache: Cache<'static>,
-    pub(crate) accepts: Accepts,
 }
 
 impl kvf_cache {
@@ -56,11 +55,11 @@ pub unsafe extern "C" fn kvf_cache_init(
         let mut make = |config: &kvfolio::Config<'_>| {
             // SAFETY: aligned; rules (a) and (c) for the bytes. The cache itself is first in the walk, so the slices do not
             // touch it.
-            let Carved { storage, accepts } = unsafe { carve::carve(mem.cast(), len, config) }?;
+            let storage = unsafe { carve::carve(mem.cast(), len, config) }?;
             let cache = Cache::new(config, storage).map_err(|_| Status(KVF_ERR_CONFIG))?;
             // SAFETY: `carve` has found the memory large enough, and set these bytes.
             let place = unsafe { &mut *place };
-            place.write(kvf_cache { mark: kvf_cache::mark_at(mem.cast()), cache, accepts });
+            place.write(kvf_cache { mark: kvf_cache::mark_at(mem.cast()), cache });
             Ok(())
         };
         // SAFETY: rule (a).

@@ -1,8 +1,8 @@
 //! From the caller's bytes to the arrays of a cache: one walk, which counts bytes or carves them.
 //!
 //! ```text
-//! mem                                                                          mem + required_size
-//! | kvf_cache | pad | groups | pad | pools | pad | ... | events | pad | accepts | pad |
+//! mem                                                        mem + required_size
+//! | kvf_cache | pad | groups | pad | pools | pad | ... | events | pad |
 //! ^ 64              ^ 64           ^ 64
 //! ```
 //!
@@ -10,22 +10,13 @@
 
 use core::mem::MaybeUninit;
 
-use kvfolio::{Accept, CacheStorage, Config, StorageCounts, for_each_array};
+use kvfolio::{CacheStorage, Config, StorageCounts, for_each_array};
 
 use crate::cache::kvf_cache;
 use crate::status::{KVF_ERR_CONFIG, KVF_ERR_MEMORY, KVF_ERR_SIZE, Status};
 
 /// Alignment of the memory and of each array in it.
 pub(crate) const ALIGN: usize = 64;
-
-/// Where `plan_commit` puts what its caller says, one element per sequence of a plan.
-pub(crate) type Accepts = &'static mut [MaybeUninit<Accept<'static>>];
-
-/// What lies in the memory behind the cache itself.
-pub(crate) struct Carved {
-    pub(crate) storage: CacheStorage<'static>,
-    pub(crate) accepts: Accepts,
-}
 
 /// A position in the memory. Without memory it only counts.
 struct Walker {
@@ -51,16 +42,14 @@ impl Walker {
     }
 
     /// Walks over everything. `None` where the bytes exceed the address space.
-    fn walk(&mut self, counts: &StorageCounts) -> Option<Carved> {
+    fn walk(&mut self, counts: &StorageCounts) -> Option<CacheStorage<'static>> {
         macro_rules! take_all {
             ($($name:ident: $type:ty,)*) => {
                 CacheStorage { $($name: self.take::<$type>(counts.$name)?,)* }
             };
         }
         self.take::<MaybeUninit<kvf_cache>>(1)?;
-        let storage = for_each_array!(take_all);
-        let accepts = self.take(counts.plan_entries)?;
-        Some(Carved { storage, accepts })
+        Some(for_each_array!(take_all))
     }
 }
 
@@ -79,7 +68,7 @@ pub(crate) fn size(config: &Config<'_>) -> Result<usize, Status> {
 ///
 /// # Safety
 /// `memory` is aligned to [`ALIGN`] and valid for reads and writes of `len` bytes, by nobody else, from now on.
-pub(crate) unsafe fn carve(memory: *mut u8, len: usize, config: &Config<'_>) -> Result<Carved, Status> {
+pub(crate) unsafe fn carve(memory: *mut u8, len: usize, config: &Config<'_>) -> Result<CacheStorage<'static>, Status> {
     if len < size(config)? {
         return Err(Status(KVF_ERR_MEMORY));
     }

@@ -15,14 +15,13 @@
 //!
 //! On KVF_RETRY end or preempt a sequence and ask again; on KVF_PENDING wait for transfers; on KVF_NEVER split or reject.
 
-use core::mem::MaybeUninit;
 
 use kvfolio::{Accept, Error, GroupNeed, PageCopy, PlanReport, SequenceId};
 
 use crate::cache::{group_id, kvf_cache};
 use crate::ptr;
 use crate::short::{describe, explain, needed};
-use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_SHORT_BUFFER, KVF_ERR_UNSUPPORTED, KVF_OK, Status, answer, kvf_status};
+use crate::status::{KVF_ERR_SHORT_BUFFER, KVF_ERR_UNSUPPORTED, KVF_OK, Status, answer, kvf_status};
 use crate::types::*;
 
 /// Begins a plan and moves time on to `tick`. KVF_ERR_PLAN_STATE when one is open, KVF_ERR_TIME when `tick` is too low.
@@ -259,11 +258,15 @@ pub unsafe extern "C" fn kvf_plan_commit(cache: *mut kvf_cache, accepts: *const 
         let cache = unsafe { ptr::receiver_mut(cache) }?;
         // SAFETY: rule (a).
         let given = unsafe { ptr::slice(accepts, n) }?;
-        cache.commit(given.iter().map(|accept| {
-            // SAFETY: rule (a), for as long as the call lasts.
-            let tokens = unsafe { ptr::optional_slice(accept.tokens, accept.accepted as usize) }?;
-            Ok(Accept { accepted: accept.accepted, verified: accept.verified, tokens })
-        }))
+        for accept in given {
+            // SAFETY: rule (a).
+            unsafe { ptr::optional_slice(accept.tokens, accept.accepted as usize) }?;
+        }
+        Ok(cache.cache.plan_commit_each(given.iter().map(|accept| {
+            // SAFETY: rule (a), for as long as the call lasts; the loop above has checked the pointer.
+            let tokens = unsafe { ptr::optional_slice(accept.tokens, accept.accepted as usize) }.unwrap_or_default();
+            Accept { accepted: accept.accepted, verified: accept.verified, tokens }
+        }))?)
     };
     answer(commit())
 }
@@ -278,27 +281,6 @@ pub unsafe extern "C" fn kvf_plan_abort(cache: *mut kvf_cache) -> kvf_status {
         Ok(cache.cache.plan_abort()?)
     };
     answer(abort())
-}
-
-impl kvf_cache {
-    /// Commits the finished plan. What the caller says of each sequence is put into a slice that lies in the cache's memory,
-    /// since nothing large may be on the stack.
-    pub(crate) fn commit<'a>(
-        &mut self,
-        accepts: impl ExactSizeIterator<Item = Result<Accept<'a>, Status>>,
-    ) -> Result<(), Status> {
-        let room = self.accepts.get_mut(..accepts.len()).ok_or(Status(KVF_ERR_ARGUMENT))?;
-        // The room is for any lifetime; what is put there now lives as long as this call.
-        #[allow(clippy::unnecessary_cast)] // it changes the lifetime
-        // SAFETY: only the lifetime of elements that count as not initialised differs.
-        let room = unsafe { &mut *(&raw mut *room as *mut [MaybeUninit<Accept<'a>>]) };
-        for (slot, accept) in room.iter_mut().zip(accepts) {
-            slot.write(accept?);
-        }
-        // SAFETY: the loop has written all elements.
-        let accepts = unsafe { &*(&raw const *room as *const [Accept<'a>]) };
-        Ok(self.cache.plan_commit(accepts)?)
-    }
 }
 
 pub(crate) fn report_of(report: &PlanReport) -> kvf_plan_report {

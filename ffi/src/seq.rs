@@ -194,7 +194,7 @@ pub unsafe extern "C" fn kvf_seq_append_batch(
             return explain(Err(error), shortage);
         }
         let done = cache.cache.plan_finish()?;
-        cache.commit(items.iter().map(|item| Ok(Accept::all(item.count))))?;
+        cache.cache.plan_commit_each(items.iter().map(|item| Accept::all(item.count)))?;
         if let Some(report) = report {
             report.set(&report_of(&done));
         }

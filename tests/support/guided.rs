@@ -68,6 +68,9 @@ fn options(rng: &mut Rng, spec: &mut Spec) {
     spec.quotas = some(rng, 1);
     spec.spans = 4 * some(rng, 16);
     spec.scrub = rng.below(4) == 0;
+    if spec.pools.iter().any(|pool| pool.policy == Policy::Fifo) {
+        (spec.classes, spec.leases) = (0, 0);
+    }
 }
 
 /// The next op for a state.

@@ -10,6 +10,7 @@ use crate::ids::{GroupId, SequenceId};
 
 /// One row of the caller's table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct RowQuery {
     /// Its occupant.
     pub sequence: SequenceId,
@@ -19,6 +20,7 @@ pub struct RowQuery {
 
 /// A row that changed: its entries from `start` on are `count` elements of the entry buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct RowDelta {
     /// Index of the query.
     pub row: u32,

@@ -37,6 +37,17 @@ impl Cache<'_> {
     /// `PlanState`; `Argument` for a wrong number of elements, more accepted than planned, more verified than accepted
     /// or a wrong number of ids. The plan stays open and unchanged then.
     pub fn plan_commit(&mut self, accepts: &[Accept<'_>]) -> Result<(), Error> {
+        self.plan_commit_each(accepts.iter().copied())
+    }
+
+    /// As [`Self::plan_commit`], over an iterator, which is run twice.
+    ///
+    /// # Errors
+    /// As [`Self::plan_commit`].
+    pub fn plan_commit_each<'a>(
+        &mut self,
+        accepts: impl ExactSizeIterator<Item = Accept<'a>> + Clone,
+    ) -> Result<(), Error> {
         if !self.plan.is_finished() {
             return Err(Error::PlanState);
         }
@@ -44,7 +55,7 @@ impl Cache<'_> {
             return Err(Error::Argument);
         }
         let mut accepted = 0_u64;
-        for (entry, accept) in self.plan.each().zip(accepts) {
+        for (entry, accept) in self.plan.each().zip(accepts.clone()) {
             accepted = accepted.wrapping_add(u64::from(accept.accepted));
             let ids = accept.tokens.map_or(accept.accepted as usize, <[u32]>::len);
             if accept.accepted > entry.count || accept.verified > accept.accepted || ids != accept.accepted as usize {
@@ -53,9 +64,15 @@ impl Cache<'_> {
         }
         bump(&mut self.counters.committed_tokens, accepted);
         let mut publishes = false;
-        for (nth, accept) in (0..).zip(accepts) {
-            publishes |= self.accept(nth, accept);
+        for (nth, accept) in (0..self.plan.entry_count).zip(accepts) {
+            publishes |= self.accept(nth, &accept);
         }
+        self.end_commit(publishes);
+        Ok(())
+    }
+
+    /// What follows once all cursors have moved.
+    fn end_commit(&mut self, publishes: bool) {
         for nth in 0..self.plan.copy_count {
             let copy = self.plan.copy(nth);
             self.pages.set_replaced_if_private(copy.source);
@@ -73,7 +90,6 @@ impl Cache<'_> {
             }
         }
         self.end_plan(count);
-        Ok(())
     }
 
     /// Moves the cursors of one sequence; gives whether it has something to publish.

@@ -6,6 +6,7 @@ use crate::ids::SequenceId;
 
 /// What one group would need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct GroupNeed {
     /// Pages that more tokens would take, the copy of a shared last page included.
     pub need: u32,

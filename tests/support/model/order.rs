@@ -33,9 +33,14 @@ impl Model {
         self.spec.pools.iter().any(|pool| pool.policy == Policy::Lfu)
     }
 
-    /// Whether classes make a difference at all.
+    /// Whether a caller can set classes.
     pub(super) fn has_classes(&self) -> bool {
         self.spec.classes > 1 || self.counts_uses()
+    }
+
+    /// Whether pages differ in class at all.
+    fn has_ranks(&self) -> bool {
+        self.has_classes() || self.spec.leases > 0
     }
 
     pub(super) fn policy(&self, page: Page) -> Policy {
@@ -59,7 +64,7 @@ impl Model {
     /// A page became CACHED.
     pub(super) fn enlist(&mut self, page: Page) {
         self.state.pools[page.0].cached.insert(page.1);
-        if self.has_classes() && self.is_anchor(page) {
+        if self.has_ranks() {
             self.settle_class(page);
         }
         if self.policy(page) != Policy::Fifo {
@@ -91,7 +96,7 @@ impl Model {
         if self.policy(page) == Policy::Fifo {
             self.link(page, true);
         }
-        if self.has_classes() && self.is_anchor(page) {
+        if self.has_ranks() && self.is_anchor(page) {
             let class = if self.policy(page) == Policy::Lfu { 1 } else { class };
             self.put_base(page, class);
         }
@@ -187,7 +192,12 @@ impl Model {
     }
 
     /// The class of a page that has just become CACHED: its own if it is a leaf, else what its children need.
+    /// A page of another group has the class of its node.
     fn settle_class(&mut self, page: Page) {
+        if let Some(node) = self.node_page(page) {
+            self.state.ranks.entry(page).or_default().class = self.class_of(node);
+            return;
+        }
         let rank = self.rank(page);
         let own = match self.policy(page) {
             Policy::Lfu => (rank.base.max(1).ilog2() as u8).min(self.classes() - 1),
@@ -199,6 +209,31 @@ impl Model {
             && self.rank(parent).class < class
         {
             self.put_class(parent, class);
+        }
+    }
+
+    /// The anchor's page of the node that a page of another group hangs on.
+    fn node_page(&self, page: Page) -> Option<Page> {
+        let (anchor, (key, place)) = (self.spec.anchor()?, self.state.index.home(page.0, page.1)?);
+        if place.0 == anchor {
+            return None;
+        }
+        self.state.index.at(key, (anchor, 0)).map(|stored| (self.pool_of(anchor), stored.id))
+    }
+
+    /// Moves the pages of other groups on a node to the lists of its class.
+    pub(super) fn follow_node(&mut self, node: Page) {
+        let (Some((key, _)), Some(anchor)) = (self.state.index.home(node.0, node.1), self.spec.anchor()) else {
+            return;
+        };
+        let hung = self.state.index.nodes[key].iter().filter(|(place, _)| place.0 != anchor);
+        let hung: Vec<Page> = hung.map(|(place, stored)| (self.pool_of(place.0), stored.id)).collect();
+        let class = self.class_of(node);
+        for page in hung.into_iter().filter(|_| self.has_ranks()).collect::<Vec<_>>() {
+            if self.rank(page).class != class {
+                self.state.ranks.entry(page).or_default().class = class;
+                self.relist(page);
+            }
         }
     }
 

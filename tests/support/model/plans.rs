@@ -243,6 +243,13 @@ impl Model {
 
     pub(super) fn plan_finish(&mut self) -> Result<Outcome, Outcome> {
         let entries = self.building()?.entries.clone();
+        // Eviction may take a node whose page of another group a sequence still uses: then that page is private.
+        self.evict_for_quotas();
+        let promised = self.promised();
+        for (pool, need) in promised.into_iter().enumerate() {
+            let free = self.state.pools[pool].free_count();
+            self.evict(pool, need.saturating_sub(free));
+        }
         let lasts: Vec<Vec<Last>> = entries
             .iter()
             .enumerate()
@@ -254,12 +261,6 @@ impl Model {
                 last
             })
             .collect();
-        self.evict_for_quotas();
-        let promised = self.promised();
-        for (pool, need) in promised.into_iter().enumerate() {
-            let free = self.state.pools[pool].free_count();
-            self.evict(pool, need.saturating_sub(free));
-        }
         let (mut assigned, mut scrubs) = (entries, Vec::new());
         for (entry, last) in assigned.iter_mut().zip(&lasts) {
             let sequence = &self.state.sequences[&entry.seq];

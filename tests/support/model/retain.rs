@@ -24,6 +24,7 @@ impl Model {
         for (page, was) in path.into_iter().zip(before) {
             if self.is_leased(page) != was {
                 self.relist(page);
+                self.follow_node(page);
             }
         }
     }
@@ -114,6 +115,7 @@ impl Model {
         if self.has_classes() {
             for page in path {
                 self.put_base(page, class);
+                self.follow_node(page);
             }
         }
         Ok(Outcome::ok(Value::Hit(len)))

@@ -8,7 +8,7 @@ use super::sequences::check_spans;
 use super::{Model, Pins, Sequence};
 use crate::machine::{Event, EventKind, Outcome, Resource, Shortage, Status, Value};
 use crate::op::{Seq, Span, Ticket};
-use crate::spec::{NULL, NamespaceSpec};
+use crate::spec::{IndexKind, NULL, NamespaceSpec};
 
 impl Model {
     /// The key of a whole prompt.
@@ -149,11 +149,11 @@ impl Model {
 
     /// Unindexes everything, or one namespace: USED pages become private, tickets stale.
     pub(super) fn clear(&mut self, ns: Option<u16>) -> Result<Outcome, Outcome> {
-        if ns.is_some_and(|ns| usize::from(ns) >= self.spec.namespaces.len()) {
-            return Err(Outcome::of(Status::Stale));
-        }
         if self.state.plan.is_some() {
             return Err(Outcome::of(Status::Busy));
+        }
+        if ns.is_some_and(|ns| usize::from(ns) >= self.spec.namespaces.len()) {
+            return Err(Outcome::of(Status::Stale));
         }
         let mut loose: Vec<Page> = Vec::new();
         let hit = |other: u16| ns.is_none_or(|ns| ns == other);
@@ -169,7 +169,10 @@ impl Model {
             }
             self.state.index.nodes.remove(&key);
         }
-        let tickets: Vec<Ticket> = self.state.tickets.iter().filter(|(_, p)| hit(p.ns)).map(|(t, _)| *t).collect();
+        // Without an index there is nothing to clear: tickets hold no pages and stay.
+        let indexes = self.spec.index != IndexKind::None;
+        let of_index = self.state.tickets.iter().filter(|(_, pins)| indexes && hit(pins.ns));
+        let tickets: Vec<Ticket> = of_index.map(|(ticket, _)| *ticket).collect();
         for ticket in tickets {
             let pins = self.state.tickets.remove(&ticket).expect("listed");
             loose.extend(self.pages_of(&pins.tables));

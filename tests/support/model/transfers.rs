@@ -87,10 +87,10 @@ impl Model {
         let mut owners = self.state.sequences.iter().filter(|(_, sequence)| Some(sequence.birth) == loading);
         let owner: Option<Seq> = owners.next().filter(|(_, sequence)| sequence.closing.is_none()).map(|(seq, _)| *seq);
         if failed {
+            self.suspect(tip, begin);
             if let Some(sequence) = owner.and_then(|seq| self.state.sequences.get_mut(&seq)) {
                 sequence.forget(begin);
             }
-            self.suspect(tip, begin);
         }
         let running = self.state.transfers.remove(&transfer).expect("checked");
         self.settle(&running.pinned);
