@@ -226,6 +226,18 @@ impl<'m> Cache<'m> {
 
     pub(crate) fn evict_one(&mut self, pool: u32) -> bool {
         let page = self.pages.victim(pool);
+        self.evict_victim(pool, page)
+    }
+
+    /// Evicts one page of a pool: the victim, or if pages of the same pool hang on it, one of those first.
+    pub(crate) fn evict_victim(&mut self, pool: u32, page: u32) -> bool {
+        if self.index.places > 0 && page != NULL && !self.pages.is_hung(page) {
+            let hung = (0..self.index.places).map(|place| self.index.hung(page, place));
+            let mut here = hung.filter(|&hung| hung != NULL && self.pages.pool_of(hung) == pool);
+            if let Some(first) = here.next() {
+                return self.evict_page(first);
+            }
+        }
         self.evict_page(page)
     }
 

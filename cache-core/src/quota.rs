@@ -157,7 +157,7 @@ impl Cache<'_> {
                         break;
                     }
                     let page = self.pages.victim_in(pool, set);
-                    if page == NULL || !self.evict_page(page) {
+                    if page == NULL || !self.evict_victim(pool, page) {
                         break;
                     }
                     evicted = evicted.saturating_add(1);

@@ -109,7 +109,7 @@ static int step(struct run *r, int end)
             continue;
         memcpy(tokens, r->plan->texts[lane->text] + lane->len, (size_t)count * sizeof *tokens);
         for (int d = 0; d < drafts; d++)
-            tokens[count + d] = (r->plan->texts[lane->text][lane->len + d] + 1) % r->plan->check->loaded.model.shape.vocab;
+            tokens[count + d] = (tokens[d % count] + 1) % r->plan->check->loaded.model.shape.vocab;
         if (r->cache->add(r->cache, lane->sequence, tokens, count + drafts, count + drafts, &error) != CACHE_OK)
             die("no room for a step: %s", error.text);
         added[n] = lane;

@@ -96,8 +96,9 @@ static int reference_texts(struct check *check, const struct setting *set, int m
     for (int i = 0; i < n; i++) {
         const struct reference_run *run = &check->reference.runs[i];
         const struct request *r = scheduler_request(v.scheduler, i);
+        const size_t bytes = (size_t)run->greedy.count * sizeof(int32_t);
         const int same = r->n_tokens - r->n_prompt == run->greedy.count &&
-                         memcmp(r->tokens + r->n_prompt, run->greedy.ids, (size_t)run->greedy.count * sizeof(int32_t)) == 0;
+                         memcmp(r->tokens + r->n_prompt, run->greedy.ids, bytes) == 0;
         agree += same;
         ids += run->greedy.count;
         if (!same)
@@ -131,7 +132,7 @@ int check_greedy_paged(struct check *check)
 
 /* ---- serve ---- */
 
-/* Prompts with a common beginning: some made greedily, which drafts can guess, some as samples with a temperature. */
+/* Prompts with a common beginning: some made greedily, which drafts can guess, some as warm samples. */
 static void serve(struct check *check, const struct setting *set, struct server *v)
 {
     static const struct sampling greedy = { 0 }, warm = { .temperature = 0.9f, .top_p = 0.95f, .seed = 5 };
@@ -159,7 +160,10 @@ static const struct request *find(const struct server *v, int prompt, int sample
     die("sample %d of prompt %d was never made", sample, prompt);
 }
 
-/* Serves as `set` says and compares with what was made before. Returns 1 iff a text differs, a page is lost or no draft is right. */
+/*
+ * Serves as `set` says and compares with what was made before. Returns 1 iff a text differs, a page is lost, or no
+ * draft is right.
+ */
 static int compare(struct check *check, const struct setting *set, const struct server *expected, const char *with)
 {
     const struct scheduler_counts *counts;
@@ -179,10 +183,10 @@ static int compare(struct check *check, const struct setting *set, const struct 
         }
     }
     printf("serve %s P %d, %d pages, drafts of %d: %d of %d texts as with %s; %lld tokens hit, %lld computed (there "
-           "%lld), %lld forked, %lld preempted, %lld copies, %lld of %lld drafted tokens right, %d pages left in use\n", check->model_name,
-           set->page_tokens, set->pages, set->draft, agree, texts, with, counts->hit_tokens, counts->computed_tokens,
-           scheduler_counts(expected->scheduler)->computed_tokens, counts->forked, counts->preempted, usage.copies,
-           counts->accepted, counts->drafted, usage.used);
+           "%lld), %lld forked, %lld preempted, %lld copies, %lld of %lld drafted tokens right, %d pages left in use\n",
+           check->model_name, set->page_tokens, set->pages, set->draft, agree, texts, with, counts->hit_tokens,
+           counts->computed_tokens, scheduler_counts(expected->scheduler)->computed_tokens, counts->forked,
+           counts->preempted, usage.copies, counts->accepted, counts->drafted, usage.used);
     failed = agree < texts || usage.used != 0 || (set->draft > 0) != (counts->accepted > 0);
     server_stop(&v);
     return failed;

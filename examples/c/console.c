@@ -1,4 +1,4 @@
-/* Output of kvf-chat. One text alone is printed piece by piece; several at a time line by line, each with its number. */
+/* Output of kvf-chat. One text alone is printed piece by piece, several at a time line by line with their numbers. */
 #include "console.h"
 
 #include <stdarg.h>

@@ -15,7 +15,6 @@
 //!
 //! On KVF_RETRY end or preempt a sequence and ask again; on KVF_PENDING wait for transfers; on KVF_NEVER split or reject.
 
-
 use kvfolio::{Accept, Error, GroupNeed, PageCopy, PlanReport, SequenceId};
 
 use crate::cache::{group_id, kvf_cache};

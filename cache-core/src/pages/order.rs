@@ -203,7 +203,7 @@ impl Pages<'_> {
     fn settle_class(&mut self, page: u32) {
         if self.is_hung(page) {
             let class = u8::try_from(self.class_of(self.parent(page))).unwrap_or(0);
-            self.traits.class.set(page, class); // it is in no list yet
+            self.enter_class(page, class);
             return;
         }
         let own = if self.pools.get(self.pool_of(page)).is(Policy::Lfu) {
@@ -214,11 +214,22 @@ impl Pages<'_> {
         };
         let floor = if self.children(page) == 0 { 0 } else { self.traits.class.get(page) };
         let class = own.max(floor);
-        self.traits.class.set(page, class);
-        self.put_class(page, class);
+        self.enter_class(page, class);
         let parent = self.parent(page);
         if !self.is_root(parent) && self.traits.class.get(parent) < class {
             self.put_class(parent, class);
+        }
+    }
+
+    /// Sets the class of a page that is about to be listed. Under FIFO it may be in its list already.
+    fn enter_class(&mut self, page: u32, class: u8) {
+        let linked = self.has_fifo() && self.traits.before.get(page) & LINKED != 0;
+        if linked && self.traits.class.get(page) != class {
+            self.unlink(page);
+            self.traits.class.set(page, class);
+            self.link(page, End::Hot);
+        } else {
+            self.traits.class.set(page, class);
         }
     }
 

@@ -77,6 +77,11 @@ impl Cache<'_> {
             let copy = self.plan.copy(nth);
             self.pages.set_replaced_if_private(copy.source);
             self.pages.unhold(copy.source, Holder::Live);
+            if copy.group == self.limits.anchor {
+                // From here on the page is the sequence's own.
+                let holder = self.plan.entries.get(copy.entry).holder;
+                self.holders.with(holder, |sequence| sequence.inherited = sequence.inherited.min(copy.at));
+            }
         }
         let count = self.plan.entry_count;
         if publishes {

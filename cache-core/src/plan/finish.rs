@@ -179,7 +179,11 @@ impl Cache<'_> {
     fn withdraw_last(&mut self, holder: u32, index: u32, page: u32) {
         if index != self.limits.anchor {
             self.index.withdraw_hung(&mut self.pages, &mut self.events, page);
-        } else if self.holders.get(holder).tip == page {
+            return;
+        }
+        let last = self.holders.get(holder).len >> self.index.shift;
+        self.holders.with(holder, |sequence| sequence.inherited = sequence.inherited.min(last));
+        if self.holders.get(holder).tip == page {
             self.withdraw_tip(holder);
         } else {
             self.withdraw_hung_at(page);
