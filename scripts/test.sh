@@ -22,6 +22,7 @@ engine() {
     if [ -d "$KVF_DATA" ] || [ "${CI:-}" = true ]; then scripts/fetch_model.sh >/dev/null; fi
     make -s -C examples/c check
 }
+growth() { scripts/growth.sh; }
 workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
 
 if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
@@ -29,7 +30,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare engine workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare engine growth workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS

@@ -3,7 +3,8 @@
 //! Under an instruction counter that toggles on `evict_measured` it shows what an evicted page costs at that size;
 //! `scripts/growth.sh` compares sizes. All leaves have one parent, so this counts siblings as well.
 
-use std::{env, error::Error, hint::black_box};
+use core::{error::Error, hint::black_box};
+use std::env;
 
 use kvfolio::{Cache, CloseMode, Config, GroupConfig, OpenParams, OwnedStorage, PoolConfig, PoolId};
 

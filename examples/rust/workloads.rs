@@ -3,7 +3,8 @@
 //! With a folder it also writes the workloads there as `.kvw` files; with `KVF_FLOOR` naming a program that takes
 //! `floor FILE` and prints `total_cpu_s=SECONDS`, it runs that beside itself and prints the ratio.
 
-use std::{env, error::Error, fs, path::Path, process::Command};
+use core::error::Error;
+use std::{env, fs, path::Path, process::Command};
 
 use cpu_time::ThreadTime;
 use kvfolio::{
@@ -11,6 +12,9 @@ use kvfolio::{
     StorageCounts,
 };
 use kvfolio_examples::workload::{Kind, Operation, Workload};
+
+/// A workload and how to make it.
+type Named = (&'static str, fn() -> Workload);
 
 struct Outcome {
     seconds: f64,
@@ -39,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{:<4}{:>12}{:>14}{:>12}{:>10}{:>12}{:>10}",
         "", "cpu s", "hit tokens", "evicted", "B/page", "floor s", "ratio"
     );
-    let all: [(&str, fn() -> Workload); 3] = [("W1", Workload::w1), ("W4", Workload::w4), ("W5", Workload::w5)];
+    let all: [Named; 3] = [("W1", Workload::w1), ("W4", Workload::w4), ("W5", Workload::w5)];
     for (_, make) in all.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name)) {
         let work = make();
         assert_eq!(work.digest(), work.expected, "{}: the generator is wrong", work.name);

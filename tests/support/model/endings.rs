@@ -67,10 +67,7 @@ impl Model {
             self.accept(entry, accept);
         }
         for entry in &plan.entries {
-            if !self.spec.deferred {
-                self.publish_sequence(entry.seq, u32::MAX);
-            }
-            self.enqueue(entry.seq);
+            self.publish_or_queue(entry.seq);
         }
         for entry in &plan.entries {
             self.drop_left_windows(entry.seq);

@@ -7,15 +7,20 @@ use super::pages::Page;
 impl Model {
     /// Frees `min(count, C)` pages of a pool, never more.
     pub(super) fn evict(&mut self, pool: usize, count: u32) -> u32 {
-        let wanted = count.min(self.state.pools[pool].cached_count());
-        let target = self.state.pools[pool].free_count() + wanted;
-        while self.state.pools[pool].free_count() < target
+        let mut freed = 0;
+        while freed < count
             && let Some(head) = self.victim(pool)
         {
-            let victim = self.hung_in_pool(pool, head).unwrap_or(head);
-            self.evict_page((pool, victim));
+            self.evict_victim(pool, head);
+            freed += 1;
         }
-        wanted
+        freed
+    }
+
+    /// Frees the victim, or a page of its node that goes before it.
+    pub(super) fn evict_victim(&mut self, pool: usize, head: u32) {
+        let victim = self.hung_in_pool(pool, head).unwrap_or(head);
+        self.evict_page((pool, victim));
     }
 
     /// Frees one cached page. A parent that becomes a leaf may return to the order.

@@ -75,7 +75,7 @@ impl Key {
 
     /// A name of the key for events.
     fn name(&self) -> u64 {
-        let seed = mix(u64::from(self.ns) + 1);
+        let seed = mix(u64::from(self.ns) ^ 0x6B65_7900_0000_0000);
         let spans = self.spans.iter().flat_map(|span| [span.start, span.length, span.digest]);
         let seed = spans.fold(seed, |hash, part| mix(hash.wrapping_add(u64::from(part))));
         self.tokens.iter().fold(seed, |hash, &token| mix(hash ^ mix(u64::from(token)))).max(1)

@@ -26,8 +26,10 @@ impl Model {
     pub(super) fn publish_or_queue(&mut self, seq: Seq) {
         if !self.spec.deferred {
             self.publish_sequence(seq, u32::MAX);
+            self.leave_queue_if_done(seq);
+        } else {
+            self.enqueue(seq);
         }
-        self.enqueue(seq);
     }
 
     /// Media span entries that nothing uses.
@@ -116,10 +118,7 @@ impl Model {
 
     /// Puts a sequence in the queue when it has something to publish, takes it out when not.
     pub(super) fn enqueue(&mut self, seq: Seq) {
-        let wanted = self.state.sequences.contains_key(&seq) && self.publishable(seq);
-        if !wanted {
-            self.state.queue.retain(|other| *other != seq);
-        } else if !self.state.queue.contains(&seq) {
+        if self.publishable(seq) && !self.state.queue.contains(&seq) {
             self.state.queue.push(seq);
         }
     }
@@ -137,11 +136,12 @@ impl Model {
         while done < budget
             && let Some(&seq) = self.state.queue.first()
         {
-            let pages = self.publish_sequence(seq, budget - done);
-            done += pages;
-            self.enqueue(seq);
-            if pages == 0 && self.state.queue.first() == Some(&seq) {
-                break;
+            done += self.publish_sequence(seq, budget - done);
+            if done < budget {
+                // It is done, or waits: for its load, or for room.
+                self.state.queue.remove(0);
+            } else {
+                self.leave_queue_if_done(seq);
             }
         }
         done

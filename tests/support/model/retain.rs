@@ -236,7 +236,7 @@ impl Model {
                 let limit = self.state.limits.get(&(set, pool)).copied().unwrap_or(0);
                 while limit > 0 && self.charged(set, pool) + self.promised_of(set, pool) > limit {
                     let Some(victim) = self.victim_in(pool, set) else { break };
-                    self.evict_page((pool, victim));
+                    self.evict_victim(pool, victim);
                 }
             }
         }

@@ -120,7 +120,9 @@ impl Model {
             sequence.birth = self.birth();
             self.cut(&mut sequence, at);
             self.state.sequences.insert(child, sequence);
-            self.enqueue(child);
+            if self.spec.deferred {
+                self.enqueue(child); // what the parent has not published yet
+            }
         }
         Ok(Outcome::OK)
     }
@@ -162,7 +164,7 @@ impl Model {
         let dropped = self.cut(&mut sequence, at);
         self.state.sequences.insert(seq, sequence);
         self.settle(&dropped);
-        self.enqueue(seq);
+        self.leave_queue_if_done(seq);
         Ok(Outcome::OK)
     }
 

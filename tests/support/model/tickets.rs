@@ -187,7 +187,7 @@ impl Model {
                     sequence.published = 0;
                     sequence.tokens.fill(None);
                     loose.extend(core::mem::take(&mut sequence.holds).into_values().map(|id| (pool, id)));
-                    self.enqueue(seq);
+                    self.leave_queue_if_done(seq);
                 }
             }
         }
