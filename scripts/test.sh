@@ -18,6 +18,19 @@ cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/case
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
 bare() { scripts/gates.sh bare; }
+kernels() {
+    cargo rustc -q -p kvfolio-kernels --profile capi --crate-type staticlib -- --cfg kvf_capi
+    mkdir -p build/kernels
+    local flags="-Wall -Wextra -Wpedantic -Werror -Iinclude -fsanitize=address,undefined -fno-sanitize-recover"
+    gcc -std=c99 $flags kernels/tests/kernels_c_test.c target/capi/libkvfolio_kernels.a -lm -o build/kernels/c99
+    g++ -std=c++11 -x c++ $flags kernels/tests/kernels_c_test.c -x none target/capi/libkvfolio_kernels.a -lm \
+        -o build/kernels/cxx11
+    build/kernels/c99 && build/kernels/cxx11
+    if nm target/capi/libkvfolio_kernels.a 2>/dev/null | grep -q panicking; then
+        echo "the kernels' archive can panic" >&2
+        return 1
+    fi
+}
 engine() {
     if [ -d "$KVF_DATA" ] || [ "${CI:-}" = true ]; then scripts/fetch_model.sh >/dev/null; fi
     make -s -C examples/c check
@@ -30,7 +43,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare kernels engine growth workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS
