@@ -13,7 +13,7 @@ impl Cache<'_> {
     /// O(children * pages).
     ///
     /// # Errors
-    /// `Argument` beyond the length, `Busy` in an open plan, `WindowLost`, `Stale`, or a shortage of sequences, table
+    /// `Argument` beyond the length, `Busy` in an open plan or where a load under way has not arrived, `WindowLost`, `Stale`, or a shortage of sequences, table
     /// chunks or media spans.
     pub fn fork(&mut self, id: SequenceId, at: u32, children: &mut [SequenceId]) -> Result<(), Error> {
         let parent = self.sequence(id)?;
@@ -21,6 +21,10 @@ impl Cache<'_> {
             return Err(Error::Busy);
         }
         self.can_resume_at(parent, at)?;
+        let state = self.holders.get(parent);
+        if state.loads > 0 && at > state.load_from {
+            return Err(Error::Busy); // a child must not publish what is still being loaded
+        }
         let count = u32::try_from(children.len()).map_err(|_| Error::Argument)?;
         if count > self.holders.free(Kind::Sequence) {
             return Err(Shortage::of(Resource::Sequences, count, self.holders.free(Kind::Sequence)).into());

@@ -114,6 +114,9 @@ impl Cache<'_> {
             self.holders.with(holder, |sequence| {
                 (sequence.tip, sequence.depth) = (existing, entry.saturating_add(1));
                 sequence.duplicates = sequence.duplicates.saturating_add(u32::from(duplicate));
+                if !duplicate {
+                    sequence.inherited = entry.saturating_add(1); // another owner of the page published it
+                }
             });
         }
         if self.index.places > 0 {

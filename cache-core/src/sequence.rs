@@ -41,6 +41,8 @@ pub struct Sequence {
     pub(crate) parts: u32,
     /// Transfers under way on it that load.
     pub(crate) loads: u32,
+    /// While there are any: no token below this is being loaded.
+    pub(crate) load_from: u32,
     /// Tokens below this can be written without a new page or a copy in any group; 0 = look.
     pub(crate) writable: u32,
     /// The anchor page of token `writable - 1`.
@@ -75,6 +77,7 @@ crate::records::zero!(Sequence {
     closing,
     parts,
     loads,
+    load_from,
     writable,
     last_page,
     queue_prev,

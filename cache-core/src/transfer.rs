@@ -63,7 +63,10 @@ impl Cache<'_> {
             state.user = owner;
         });
         if direction == Direction::Load && owner != 0 {
-            self.holders.with(from, |sequence| sequence.loads = sequence.loads.saturating_add(1));
+            self.holders.with(from, |sequence| {
+                sequence.load_from = if sequence.loads == 0 { start } else { sequence.load_from.min(start) };
+                sequence.loads = sequence.loads.saturating_add(1);
+            });
         }
         let (generation, index) = self.holders.handle(Kind::Transfer, transfer);
         Ok(TransferId::new(generation, index))

@@ -21,7 +21,7 @@ const STRETCH: usize = 4_000;
 const MOST_RUNS: u32 = 1_500;
 
 /// Configurations drawn by chance.
-const RANDOM: u64 = 24;
+const RANDOM: u64 = 16;
 
 fn main() -> ExitCode {
     let (mut ops, mut seed, mut only, mut without) = (20_000usize, 1u64, String::new(), None);
@@ -63,11 +63,11 @@ fn main() -> ExitCode {
 fn share(spec: &Spec) -> usize {
     let pages: u32 = spec.pools.iter().map(|pool| pool.pages).sum();
     match pages {
-        _ if spec.groups.len() > 8 => 64,
+        _ if spec.groups.len() > 8 => 128,
         0..=32 => 1,
-        33..=256 => 4,
-        257..=2048 => 16,
-        _ => 64,
+        33..=256 => 8,
+        257..=2048 => 32,
+        _ => 128,
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) const NULL: u32 = 0;
 const USED: u32 = 1 << 31;
 /// In `children`: this page itself is found through the probe table.
 const PROBED: u32 = 1 << 31;
+/// In `children`: the open plan will write the page in place.
+const IN_PLACE: u32 = 1 << 30;
 
 /// What is known of one page, 20 bytes.
 ///
@@ -48,7 +50,7 @@ pub struct PageRecord {
     parent: u32,
     /// A child that is compared without a probe; 0 = none.
     child: u32,
-    /// Number of children, and `PROBED`.
+    /// Number of children, `PROBED` and `IN_PLACE`.
     children: u32,
 }
 
@@ -256,7 +258,7 @@ impl<'m> Pages<'m> {
 
     #[inline]
     pub(crate) fn children(&self, page: u32) -> u32 {
-        self.records.get(page).children & !PROBED
+        self.records.get(page).children & !(PROBED | IN_PLACE)
     }
 
     #[inline]
@@ -267,6 +269,18 @@ impl<'m> Pages<'m> {
     #[inline]
     pub(crate) fn is_probed(&self, page: u32) -> bool {
         self.records.get(page).children & PROBED != 0
+    }
+
+    /// Whether the plan being built will withdraw the page from the index and write it in place.
+    #[inline]
+    pub(crate) fn is_in_place(&self, page: u32) -> bool {
+        self.records.get(page).children & IN_PLACE != 0
+    }
+
+    pub(crate) fn set_in_place(&mut self, page: u32, is_in_place: bool) {
+        self.records.with(page, |record| {
+            record.children = if is_in_place { record.children | IN_PLACE } else { record.children & !IN_PLACE };
+        });
     }
 
     pub(crate) fn set_probed(&mut self, page: u32) {

@@ -1,6 +1,6 @@
 //! Building a plan: what each sequence would need, and whether it can be promised.
 
-use super::{HAS_IDS, IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
+use super::{HAS_IDS, IN_PAGE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::group::Group;
@@ -93,11 +93,10 @@ impl Cache<'_> {
         }
         self.promise_quota(sequence);
         if extras.copies > 0 {
-            self.mark_replaced(holder, sequence, flags);
+            self.mark_replaced(holder, sequence);
         }
         self.plan.chunks = self.plan.chunks.saturating_add(extras.chunks);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(extras.copies);
-        self.plan.in_place = self.plan.in_place.saturating_add(u32::from(flags & IN_PLACE != 0));
         Ok(flags)
     }
 
@@ -105,22 +104,29 @@ impl Cache<'_> {
     fn may_add(&mut self, holder: u32, sequence: &Sequence, count: u32, flags: u32) -> Result<(Extras, u32), Error> {
         let mut flags = flags;
         let mut extras = self.ask(holder, sequence, count, flags);
-        if self.first_short_pool().is_some() {
-            flags |= IN_PLACE;
-            let copies = extras.copies;
-            extras = self.ask(holder, sequence, count, flags);
-            if extras.copies == copies {
-                flags &= !IN_PLACE; // nothing can be written in place
-            }
-        }
         if self.limits.hidden && self.first_short_pool() == Some(self.limits.anchor_pool) {
             flags |= NO_NODE;
             extras = self.ask(holder, sequence, count, flags);
         }
         if self.first_short_pool().is_some() {
-            return Err(self.page_shortage(holder, sequence, count).into());
+            extras.copies = extras.copies.saturating_sub(self.mark_in_place(holder, sequence));
         }
-        self.may_charge(holder, sequence, count)?;
+        let checked = if self.first_short_pool().is_some() {
+            Err(self.page_shortage(holder, sequence, count).into())
+        } else {
+            self.may_charge(holder, sequence, count).and_then(|()| self.may_take(sequence, count, &extras))
+        };
+        match checked {
+            Ok(()) => Ok((extras, flags)),
+            Err(error) => {
+                self.unmark_in_place(holder, sequence);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether chunks and copies suffice.
+    fn may_take(&self, sequence: &Sequence, count: u32, extras: &Extras) -> Result<(), Error> {
         let all = self.tables.chunks();
         if let Err(Error::Shortage(short)) = self.may_take_chunks(extras.chunks) {
             let never = self.chunks_alone(sequence, count) > all;
@@ -132,7 +138,7 @@ impl Cache<'_> {
         if extras.copies > room {
             return Err(Shortage::of(Resource::PlanCopies, extras.copies, room).into());
         }
-        Ok((extras, flags))
+        Ok(())
     }
 
     /// Sums what `count` more tokens need: pages per pool into `Pool::asked`, chunks and copies as the result.
@@ -144,7 +150,7 @@ impl Cache<'_> {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             let (from, to) = self.growth(index, &group, sequence, count, flags);
-            let copies = self.needs_copy(holder, index, &group, sequence, flags);
+            let copies = self.needs_copy(holder, index, &group, sequence);
             let pages = to.wrapping_sub(from).saturating_add(u32::from(copies));
             extras.chunks = extras.chunks.saturating_add(self.tables.chunks_needed(holder, index, from, to));
             extras.copies = extras.copies.saturating_add(u32::from(copies));
@@ -166,31 +172,33 @@ impl Cache<'_> {
 
     /// Whether the page that the next token falls into must be copied first.
     #[inline]
-    pub(super) fn needs_copy(&self, holder: u32, index: u32, group: &Group, sequence: &Sequence, flags: u32) -> bool {
-        if sequence.len & group.page_tokens().wrapping_sub(1) == 0 {
-            return false;
-        }
-        let page = self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1));
+    pub(super) fn needs_copy(&self, holder: u32, index: u32, group: &Group, sequence: &Sequence) -> bool {
+        let page = self.cut_page(holder, index, group, sequence);
         if page == NULL {
-            return false; // the hidden anchor's row may end before
+            return false;
         }
         if !self.pages.is_indexed(page) {
             return self.pages.count(page).saturating_sub(self.pages.replaced(page)) > 1;
         }
-        flags & IN_PLACE == 0 || !self.only_ours(page)
+        !self.pages.is_in_place(page)
     }
 
-    /// Whether an indexed page has one reference and nothing below it.
-    fn only_ours(&self, page: u32) -> bool {
-        self.pages.count(page) == 1 && (self.pages.is_hung(page) || self.pages.children(page) == 0)
+    /// The page of a group that holds some tokens of a sequence and has room for more; NULL where the last page is full.
+    #[inline]
+    pub(super) fn cut_page(&self, holder: u32, index: u32, group: &Group, sequence: &Sequence) -> u32 {
+        if sequence.len & group.page_tokens().wrapping_sub(1) == 0 {
+            return NULL;
+        }
+        // Of the hidden anchor there may be none: its row ends where the sequence became opaque.
+        self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1))
     }
 
     /// Notes in shared private pages that one of their entries will be replaced, so that of n writers the last need
     /// not copy.
-    fn mark_replaced(&mut self, holder: u32, sequence: &Sequence, flags: u32) {
+    fn mark_replaced(&mut self, holder: u32, sequence: &Sequence) {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            if self.needs_copy(holder, index, &group, sequence, flags) {
+            if self.needs_copy(holder, index, &group, sequence) {
                 let page = self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1));
                 if !self.pages.is_indexed(page) {
                     self.pages.set_replaced(page, self.pages.replaced(page).saturating_add(1));
@@ -292,6 +300,11 @@ impl Cache<'_> {
         self.forget_promises();
         let count = self.plan.entry_count;
         for nth in 0..count {
+            if self.plan.in_place > 0 {
+                let holder = self.plan.entries.get(nth).holder;
+                let sequence = self.holders.get(holder);
+                self.unmark_in_place(holder, &sequence);
+            }
             self.holders.with(self.plan.entries.get(nth).holder, |sequence| sequence.plan = 0);
         }
         self.end_plan(count);
@@ -313,10 +326,7 @@ impl Cache<'_> {
             let sequence = self.holders.get(holder);
             for index in 0..self.limits.groups {
                 let group = self.groups.get(index);
-                if sequence.len & group.page_tokens().wrapping_sub(1) == 0 {
-                    continue;
-                }
-                let page = self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1));
+                let page = self.cut_page(holder, index, &group, &sequence);
                 if page != NULL && !self.pages.is_indexed(page) && self.pages.replaced(page) != 0 {
                     self.pages.set_replaced(page, 0);
                 }

@@ -38,7 +38,7 @@ impl Cache<'_> {
             let group = self.groups.get(index);
             let pool = self.pages.pools.get(group.pool);
             let (from, to) = self.growth(index, &group, &sequence, count, 0);
-            let copies = count > 0 && self.needs_copy(holder, index, &group, &sequence, 0);
+            let copies = count > 0 && self.needs_copy(holder, index, &group, &sequence);
             *slot = GroupNeed {
                 need: to.saturating_sub(from).saturating_add(u32::from(copies)),
                 have: pool.free.saturating_sub(pool.promised),

@@ -1,6 +1,6 @@
 //! Finishing a plan: evict what is missing, then assign, lowest free pages first.
 
-use super::{IN_PAGE, IN_PLACE, NO_NODE, NO_TOKENS, PlanCopy, PlanEntry, State};
+use super::{IN_PAGE, NO_NODE, NO_TOKENS, PlanCopy, PlanEntry, State};
 use super::{OF_SEAL, OF_SHARED, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
@@ -107,7 +107,7 @@ impl Cache<'_> {
             // The path may move up while pages are replaced, so the sequence is read again.
             let now = self.holders.get(entry.holder);
             if sequence.len & group.page_tokens().wrapping_sub(1) != 0 {
-                changed |= self.open_last_page(nth, index, &group, &now, entry.flags);
+                changed |= self.open_last_page(nth, index, &group, &now);
             }
             let (from, to) = self.growth(index, &group, &now, entry.count, entry.flags);
             if from < to {
@@ -138,15 +138,16 @@ impl Cache<'_> {
     }
 
     /// Makes the page that the next token falls into writable; gives whether the table changed.
-    fn open_last_page(&mut self, nth: u32, index: u32, group: &Group, sequence: &Sequence, flags: u32) -> bool {
+    fn open_last_page(&mut self, nth: u32, index: u32, group: &Group, sequence: &Sequence) -> bool {
         let holder = self.plan.entries.get(nth).holder;
         let last = group.pages(sequence.len).wrapping_sub(1);
-        if self.needs_copy(holder, index, group, sequence, flags) {
+        if self.needs_copy(holder, index, group, sequence) {
             self.copy_page(nth, index, group, sequence, last);
             return true;
         }
         let page = self.tables.get(holder, index, last);
-        if flags & IN_PLACE != 0 && page != NULL && self.pages.is_indexed(page) {
+        if page != NULL && self.pages.is_in_place(page) {
+            self.pages.set_in_place(page, false);
             self.withdraw_last(holder, index, page);
         }
         false

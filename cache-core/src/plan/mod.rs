@@ -14,6 +14,7 @@ mod add;
 mod commit;
 mod estimate;
 mod finish;
+mod in_place;
 mod seal;
 
 pub use commit::Accept;
@@ -31,7 +32,6 @@ pub struct PlanEntry {
     pub(crate) count: u32,
     /// Where its tokens are staged; `u32::MAX` = none were given.
     pub(crate) staged: u32,
-    /// Bit 0: its last pages are written in place, withdrawn from the index, for want of a page to copy to.
     /// Bit 1: the index has no node left for it. Bit 2: it takes no page.
     /// Bit 3: the ids of its tokens are known.
     pub(crate) flags: u32,
@@ -64,7 +64,6 @@ pub(crate) const OF_TIP: u32 = 1;
 /// The target is the sealed form of the source.
 pub(crate) const OF_SEAL: u32 = 2;
 
-pub(crate) const IN_PLACE: u32 = 1;
 pub(crate) const NO_NODE: u32 = 2;
 /// Only tokens are written: no page is taken, copied or given back.
 pub(crate) const IN_PAGE: u32 = 4;
