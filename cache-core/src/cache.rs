@@ -233,7 +233,7 @@ impl<'m> Cache<'m> {
     pub(crate) fn evict_victim(&mut self, pool: u32, page: u32) -> bool {
         if self.index.places > 0 && page != NULL && !self.pages.is_hung(page) {
             let hung = (0..self.index.places).map(|place| self.index.hung(page, place));
-            let mut here = hung.filter(|&hung| hung != NULL && self.pages.pool_of(hung) == pool);
+            let mut here = hung.filter(|&hung| self.pages.is_cached(hung) && self.pages.pool_of(hung) == pool);
             if let Some(first) = here.next() {
                 return self.evict_page(first);
             }
