@@ -148,7 +148,9 @@ impl Cache<'_> {
         let page = self.tables.get(holder, index, last);
         if page != NULL && self.pages.is_in_place(page) {
             self.pages.set_in_place(page, false);
-            self.withdraw_last(holder, index, page);
+            if self.pages.is_indexed(page) {
+                self.withdraw_last(holder, index, page); // unless it left with the anchor's page
+            }
         }
         false
     }
