@@ -137,6 +137,7 @@ impl Cache<'_> {
                     s.plan,
                     s.closing,
                     s.loads,
+                    if s.loads > 0 { s.load_from } else { 0 },
                 ]);
                 walk.put_wide(&[s.deadline, s.user]);
                 for group in 0..self.limits.groups {

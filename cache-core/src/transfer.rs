@@ -85,6 +85,7 @@ impl Cache<'_> {
         let start = u32::try_from(state.deadline).unwrap_or(0);
         if is_load && let Some(holder) = owner {
             self.holders.with(holder, |sequence| sequence.loads = sequence.loads.saturating_sub(1));
+            self.find_load_start(holder, transfer, state.user);
         }
         if is_load && !ok {
             self.suspect(transfer, start);
@@ -97,6 +98,18 @@ impl Cache<'_> {
             self.publish_or_queue(holder);
         }
         Ok(())
+    }
+
+    /// One of a sequence's loads has ended: notes where the first of the others begins.
+    fn find_load_start(&mut self, holder: u32, ended: u32, owner: u64) {
+        if self.holders.get(holder).loads == 0 {
+            return;
+        }
+        let others =
+            self.holders.each(Kind::Transfer).filter(|&other| other != ended).map(|other| self.holders.get(other));
+        let loads = others.filter(|other| other.user == owner && other.class == Direction::Load as u32);
+        let first = loads.map(|load| u32::try_from(load.deadline).unwrap_or(0)).min().unwrap_or(0);
+        self.holders.with(holder, |sequence| sequence.load_from = first);
     }
 
     /// Takes the published pages of a holder from token `start` on out of the index, with all that is behind them.

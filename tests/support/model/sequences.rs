@@ -113,6 +113,11 @@ impl Model {
         if !self.can_cut(&parent, at) {
             return Err(Outcome::of(Status::WindowLost));
         }
+        let loads = self.state.transfers.values().filter(|running| running.loading == Some(parent.birth));
+        if loads.map(|running| running.begin).min().is_some_and(|begin| at > begin) {
+            // A child must not publish what has not arrived.
+            return Err(Outcome::of(Status::Busy));
+        }
         self.room_for_sequences(children.len())?;
         self.room_for_spans(parent.spans.iter().filter(|span| span.start < at).count() * children.len())?;
         for &child in children {
