@@ -11,7 +11,8 @@ style() { cargo fmt --all --check && cargo clippy -q --workspace --all-targets -
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
 unit() {
     cargo test -q --workspace --exclude xtask
-    cargo test -q -p kvfolio --all-features
+    cargo test -q -p kvfolio --all-features --doc
+    cargo test -q --release -p kvfolio --all-features --lib --tests
     cargo check -q -p kvfolio --no-default-features
 }
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }

@@ -128,7 +128,7 @@ impl Guide<'_> {
             14..34 => self.find(rng),
             34..48 => self.open_ticket(rng),
             48..52 => Op::Drop { ticket: self.ticket(rng, true) },
-            52..62 => self.close(rng),
+            52..62 => Op::Close { seq: self.live(rng), discard: rng.below(4) == 0 },
             62..69 => self.fork(rng),
             69..77 => Op::Truncate { seq: self.live(rng), len: Self::pos(rng, self.step()) },
             77..81 => Op::Evict { pool: self.pool(rng), count: rng.below(4) as u32 },
@@ -143,11 +143,6 @@ impl Guide<'_> {
             98 if rng.below(3) == 0 => Op::Clear { ns: (rng.below(2) == 0).then(|| self.ns(rng)) },
             _ => Op::Check,
         }
-    }
-
-    /// In deferred mode a fork may publish its parent's pages first; who may then discard them is not settled.
-    fn close(&self, rng: &mut Rng) -> Op {
-        Op::Close { seq: self.live(rng), discard: !self.spec.deferred && rng.below(4) == 0 }
     }
 
     fn retain(&self, rng: &mut Rng) -> Op {

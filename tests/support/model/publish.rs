@@ -18,7 +18,7 @@ impl Model {
     }
 
     /// Whether a load into the sequence runs.
-    fn is_loading(&self, sequence: &Sequence) -> bool {
+    pub(super) fn is_loading(&self, sequence: &Sequence) -> bool {
         self.state.transfers.values().any(|running| running.loading == Some(sequence.birth))
     }
 
