@@ -10,7 +10,8 @@ tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make pyth
 style() { cargo fmt --all --check && cargo clippy -q --workspace --all-targets --all-features -- -D warnings; }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
 unit() {
-    cargo test -q --workspace --exclude xtask
+    cargo test -q -p kvfolio-ffi -p kvfolio-kernels -p kvfolio-examples
+    cargo test -q --release -p kvfolio-tests
     cargo test -q -p kvfolio --all-features --doc
     cargo test -q --release -p kvfolio --all-features --lib --tests
     cargo check -q -p kvfolio --no-default-features
