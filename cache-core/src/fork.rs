@@ -96,8 +96,7 @@ impl Cache<'_> {
             child.verified = state.verified.min(at);
             child.known = state.known.min(at);
             (child.tip, child.depth, child.duplicates) = (tip, depth, duplicates);
-            // A partial page counts as taken over only if it is published.
-            child.inherited = depth.max(at >> self.index.shift);
+            child.inherited = depth; // what is not published yet may become the child's own
             child.class = state.class;
             child.user = state.user;
             child.parts = parts;

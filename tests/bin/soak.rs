@@ -63,11 +63,10 @@ fn main() -> ExitCode {
 fn share(spec: &Spec) -> usize {
     let pages: u32 = spec.pools.iter().map(|pool| pool.pages).sum();
     match pages {
-        _ if spec.groups.len() > 8 => 128,
-        0..=32 => 1,
-        33..=256 => 8,
-        257..=2048 => 32,
-        _ => 128,
+        _ if spec.groups.len() > 8 => 32,
+        0..=256 => 1,
+        257..=2048 => 8,
+        _ => 32,
     }
 }
 

@@ -93,8 +93,6 @@ struct Sequence {
     class: u8,
     /// Media spans of the whole prompt.
     spans: Vec<Span>,
-    /// First token that the loads under way bring, since the first of them began.
-    load_from: u32,
 }
 
 impl Sequence {

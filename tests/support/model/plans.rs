@@ -143,20 +143,6 @@ impl Model {
         !inner && self.references().get(&page) == Some(&1)
     }
 
-    /// A withdrawn page is written in place. With the anchor's page the whole node goes, so the pages of
-    /// other groups there are private too.
-    fn plan_withdrawal(&self, seq: Seq, group: usize, last: &mut [Last]) {
-        last[group] = Last::Withdraw;
-        if Some(group) != self.spec.anchor() {
-            return;
-        }
-        for other in (0..last.len()).filter(|&other| other != group) {
-            if last[other] == Last::Copy && self.may_withdraw(seq, other) {
-                last[other] = Last::Withdraw;
-            }
-        }
-    }
-
     fn promise(&self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Entry, Outcome> {
         let before = &self.building()?.entries;
         let len = self.state.sequences[&seq].len();
@@ -181,7 +167,7 @@ impl Model {
         for group in 0..groups {
             let in_short_pool = short(&need(&last), self.pool_of(group));
             if in_short_pool && last[group] == Last::Copy && self.may_withdraw(seq, group) {
-                self.plan_withdrawal(seq, group, &mut last);
+                last[group] = Last::Withdraw;
             }
         }
         let need = need(&last);
@@ -250,22 +236,16 @@ impl Model {
             let free = self.state.pools[pool].free_count();
             self.evict(pool, need.saturating_sub(free));
         }
-        let lasts: Vec<Vec<Last>> = entries
-            .iter()
-            .enumerate()
-            .map(|(at, entry)| {
-                let mut last = self.last_pages(entry.seq, &entries[..at]);
-                for (last, _) in last.iter_mut().zip(&entry.withdraw).filter(|(_, withdraw)| **withdraw) {
-                    *last = if *last == Last::Copy { Last::Withdraw } else { Last::InPlace };
-                }
-                last
-            })
-            .collect();
-        let (mut assigned, mut scrubs) = (entries, Vec::new());
-        for (entry, last) in assigned.iter_mut().zip(&lasts) {
+        let (mut assigned, mut scrubs) = (entries.clone(), Vec::new());
+        for (at, entry) in assigned.iter_mut().enumerate() {
             let sequence = &self.state.sequences[&entry.seq];
             let (len, ns) = (sequence.len(), sequence.ns);
-            for (group, &last) in last.iter().enumerate() {
+            for group in 0..self.spec.groups.len() {
+                // Asked anew for each group: with the anchor's page the pages of other groups leave its node.
+                let last = match self.last_pages(entry.seq, &entries[..at])[group] {
+                    Last::Copy if entry.withdraw[group] => Last::Withdraw,
+                    last => last,
+                };
                 let (pool, page_tokens) = (self.pool_of(group), self.page_tokens(group));
                 if last == Last::Withdraw {
                     self.withdraw(entry.seq, group);

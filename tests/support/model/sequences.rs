@@ -89,7 +89,6 @@ impl Model {
             closing: None,
             class,
             spans: spans.to_vec(),
-            load_from: 0,
         };
         self.state.sequences.insert(seq, sequence);
         Ok(Outcome::OK)

@@ -134,7 +134,6 @@ impl Model {
             closing: None,
             class,
             spans: pins.spans,
-            load_from: 0,
         };
         self.state.sequences.insert(seq, sequence);
         Ok(Outcome::ok(Value::Hit(len)))

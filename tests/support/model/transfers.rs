@@ -34,7 +34,6 @@ impl Model {
                     closing: None,
                     class: 0,
                     spans: Vec::new(),
-                    load_from: 0,
                 }
             }
         };
@@ -53,10 +52,6 @@ impl Model {
             return Err(Outcome::capacity(Resource::Transfers, 1, 0));
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
-        if let (Some(_), Owner::Seq(seq)) = (loading, owner) {
-            let from = if self.is_loading(&shared) { shared.load_from.min(begin) } else { begin };
-            self.state.sequences.get_mut(&seq).expect("live").load_from = from;
-        }
         self.cut(&mut shared, end);
         let anchor = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
         let holds = shared.holds.iter().map(|(&index, &id)| (index, (anchor, id))).collect();
