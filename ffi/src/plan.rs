@@ -20,7 +20,7 @@ use kvfolio::{Accept, Error, GroupNeed, PageCopy, PlanReport, SequenceId};
 use crate::cache::{group_id, kvf_cache};
 use crate::ptr;
 use crate::short::{describe, explain, needed};
-use crate::status::{KVF_ERR_SHORT_BUFFER, KVF_ERR_UNSUPPORTED, KVF_OK, Status, answer, kvf_status};
+use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_SHORT_BUFFER, KVF_ERR_UNSUPPORTED, KVF_OK, Status, answer, kvf_status};
 use crate::types::*;
 
 /// Begins a plan and moves time on to `tick`. KVF_ERR_PLAN_STATE when one is open, KVF_ERR_TIME when `tick` is too low.
@@ -257,6 +257,9 @@ pub unsafe extern "C" fn kvf_plan_commit(cache: *mut kvf_cache, accepts: *const 
         let cache = unsafe { ptr::receiver_mut(cache) }?;
         // SAFETY: rule (a).
         let given = unsafe { ptr::slice(accepts, n) }?;
+        if given.len() != cache.cache.planned()? as usize {
+            return Err(Status(KVF_ERR_ARGUMENT));
+        }
         for accept in given {
             // SAFETY: rule (a).
             unsafe { ptr::optional_slice(accept.tokens, accept.accepted as usize) }?;

@@ -71,6 +71,14 @@ impl Cache<'_> {
         Ok(())
     }
 
+    /// Sequences of the finished plan, which commit expects in the order of `plan_add`.
+    ///
+    /// # Errors
+    /// `PlanState` unless a plan is finished.
+    pub fn planned(&self) -> Result<u32, Error> {
+        if self.plan.is_finished() { Ok(self.plan.entry_count) } else { Err(Error::PlanState) }
+    }
+
     /// What follows once all cursors have moved.
     fn end_commit(&mut self, publishes: bool) {
         for nth in 0..self.plan.copy_count {
