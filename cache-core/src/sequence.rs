@@ -12,41 +12,41 @@ use crate::pages::FreeSet;
 
 /// One sequence, ticket or transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
+#[repr(C, align(64))] // what a step reads and writes is the first cache line
 pub struct Sequence {
     pub(crate) generation: u32,
     pub(crate) is_live: u32,
-    pub(crate) namespace: u32,
+    /// 1 + how to close it once the plan ends; 0 = not closing.
+    pub(crate) closing: u32,
+    /// Its entry in the open plan + 1; 0 = none.
+    pub(crate) plan: u32,
     /// Committed tokens.
     pub(crate) len: u32,
     /// Tokens known to be final.
     pub(crate) verified: u32,
     /// Tokens whose ids are known; from here on the sequence is opaque.
     pub(crate) known: u32,
-    /// Deepest indexed page that it keeps, or its namespace's root.
-    pub(crate) tip: u32,
     /// Pages from the root to the tip. The tip may be only partly valid: then `depth * P > len`.
     pub(crate) depth: u32,
+    /// Tokens below this can be written without a new page or a copy in any group; 0 = look.
+    pub(crate) writable: u32,
+    /// The anchor page of token `writable - 1`.
+    pub(crate) last_page: u32,
+    /// Deepest indexed page that it keeps, or its namespace's root.
+    pub(crate) tip: u32,
+    pub(crate) namespace: u32,
+    /// Transfers under way on it that load.
+    pub(crate) loads: u32,
+    /// First of its media spans.
+    pub(crate) parts: u32,
     /// Entries below `depth` that are private pages, their key being published on another page.
     pub(crate) duplicates: u32,
     /// Anchor pages that it took over by match or fork.
     pub(crate) inherited: u32,
     /// Class given to the pages that it publishes.
     pub(crate) class: u32,
-    /// Its entry in the open plan + 1; 0 = none.
-    pub(crate) plan: u32,
-    /// 1 + how to close it once the plan ends; 0 = not closing.
-    pub(crate) closing: u32,
-    /// First of its media spans.
-    pub(crate) parts: u32,
-    /// Transfers under way on it that load.
-    pub(crate) loads: u32,
     /// While there are any: no token below this is being loaded.
     pub(crate) load_from: u32,
-    /// Tokens below this can be written without a new page or a copy in any group; 0 = look.
-    pub(crate) writable: u32,
-    /// The anchor page of token `writable - 1`.
-    pub(crate) last_page: u32,
     /// Neighbours in the publish queue.
     pub(crate) queue_prev: u32,
     pub(crate) queue_next: u32,
