@@ -50,12 +50,12 @@ pub struct Sequence {
     /// Neighbours in the publish queue.
     pub(crate) queue_prev: u32,
     pub(crate) queue_next: u32,
-    /// Table entries below this are as they were in `previous`.
+    /// Table entries of tokens below this are as they were in `previous`.
     pub(crate) stable: u32,
     /// Version of its last table change and of the one before.
     pub(crate) version: u64,
     pub(crate) previous: u64,
-    /// Ticket: tick after which it may be dropped by `advance`; transfer: end of the range.
+    /// Ticket: tick after which it may be dropped by `advance`; transfer: start of the range.
     pub(crate) deadline: Tick,
     /// The caller's own word.
     pub(crate) user: u64,

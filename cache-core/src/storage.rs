@@ -240,6 +240,7 @@ macro_rules! __static_cache {
             $visibility const CONFIG: $crate::Config<'static> = $config;
             const COUNTS: $crate::StorageCounts = match $crate::StorageCounts::of(&Self::CONFIG) {
                 Ok(counts) => counts,
+                // Evaluated by the compiler: a bad configuration does not build, and no program can get here.
                 Err(_) => panic!("the configuration is unusable"),
             };
 
