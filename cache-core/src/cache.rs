@@ -11,7 +11,7 @@ use crate::group::Group;
 use crate::ids::{GroupId, NamespaceId, PageId, PoolId, SequenceId, Tick};
 use crate::index::{Index, IndexArrays};
 use crate::limits::Limits;
-use crate::mem::Slots;
+use crate::mem::{Slots, bump};
 use crate::namespace::{NamespaceKey, Namespaces};
 use crate::pages::{NULL, PageArrays, Pages, Traits};
 use crate::plan::Plan;
@@ -218,15 +218,28 @@ impl<'m> Cache<'m> {
             return Err(Error::Argument);
         }
         let mut freed = 0_u32;
-        while freed < count && self.evict_one(index) {
-            freed = freed.saturating_add(1);
+        while freed < count {
+            let more = self.evict_some(index, count.saturating_sub(freed));
+            if more == 0 {
+                break;
+            }
+            freed = freed.saturating_add(more);
         }
         Ok(freed)
     }
 
-    pub(crate) fn evict_one(&mut self, pool: u32) -> bool {
+    /// Evicts at least one of `count` pages, in their order, if there is one. Gives how many.
+    pub(crate) fn evict_some(&mut self, pool: u32, count: u32) -> u32 {
+        if self.pages.has_one_list() && self.index.places == 0 {
+            let evicted = self.index.evict_nodes(&mut self.pages, &mut self.events, pool, count);
+            bump(&mut self.counters.evicted_pages, u64::from(evicted));
+            return evicted;
+        }
+        if count == 0 {
+            return 0;
+        }
         let page = self.pages.victim(pool);
-        self.evict_victim(pool, page)
+        u32::from(self.evict_victim(pool, page))
     }
 
     /// Evicts one page of a pool: the victim, or if pages of the same pool hang on it, one of those first.

@@ -12,6 +12,12 @@ use crate::mem::bump;
 use crate::pages::{Holder, NULL};
 use crate::sequence::Sequence;
 
+/// How far a sequence has published.
+struct Path {
+    tip: u32,
+    depth: u32,
+}
+
 impl Cache<'_> {
     /// Publishes up to `budget` pages, of the sequences in the order in which they first had one to publish. Gives how many
     /// it published; less than `budget` means that nothing is left that fits. O(pages published).
@@ -19,9 +25,7 @@ impl Cache<'_> {
         let mut left = budget;
         while left > 0 && self.holders.queue_head != 0 {
             let holder = self.holders.queue_head.saturating_sub(1);
-            while left > 0 && self.publish_next(holder) {
-                left = left.saturating_sub(1);
-            }
+            left = left.saturating_sub(self.publish_some(holder, left));
             if left > 0 {
                 self.holders.dequeue(holder); // done, or its key parts do not fit
             } else {
@@ -58,7 +62,7 @@ impl Cache<'_> {
     }
 
     pub(crate) fn publish_all(&mut self, holder: u32) {
-        while self.publish_next(holder) {}
+        self.publish_some(holder, u32::MAX);
         self.unqueue_if_done(holder);
     }
 
@@ -75,32 +79,49 @@ impl Cache<'_> {
         self.index.is_enabled() && sequence.loads == 0 && sequence.depth < end >> self.index.shift
     }
 
-    /// Publishes the next page of a sequence. False when there is none or its key parts do not fit.
-    fn publish_next(&mut self, holder: u32) -> bool {
-        let sequence = self.holders.get(holder);
-        if !self.can_publish(&sequence) {
-            return false;
+    /// Publishes up to `budget` pages of a sequence. Gives how many; fewer where its key parts do not fit or a pin would
+    /// take what is promised.
+    fn publish_some(&mut self, holder: u32, budget: u32) -> u32 {
+        let Some(&Sequence { tip, depth, verified, known, loads, parts, .. }) = self.holders.at(holder) else { return 0 };
+        let end = verified.min(known) >> self.index.shift;
+        if !self.index.is_enabled() || loads != 0 || depth >= end {
+            return 0;
         }
-        let entry = sequence.depth;
-        let page = self.tables.get(holder, self.limits.anchor, entry);
-        if page == NULL || !self.is_publishable(holder, self.limits.anchor, entry) {
-            return false;
+        let anchor = self.limits.anchor;
+        let may_all = self.groups.get(anchor).sealed_pool == 0;
+        let end = if may_all { end } else { end.min(self.tables.sealed(holder, anchor)) };
+        let mut path = Path { tip, depth };
+        let mut cursor = self.tables.cursor(holder, anchor, depth);
+        let limit = depth.saturating_add(budget).min(end);
+        while path.depth < limit {
+            let page = self.tables.at(&mut cursor, path.depth);
+            if page == NULL || !self.publish_page(holder, &mut path, page, Spans::Stored(parts)) {
+                break;
+            }
         }
+        self.holders.with(holder, |sequence| (sequence.tip, sequence.depth) = (path.tip, path.depth));
+        path.depth.wrapping_sub(depth)
+    }
+
+    /// Publishes the page behind a sequence's path, and moves the path on. False when that must wait.
+    #[inline]
+    fn publish_page(&mut self, holder: u32, path: &mut Path, page: u32, spans: Spans<'_>) -> bool {
+        let Path { tip, depth: entry } = *path;
         let start = entry << self.index.shift;
-        let spans = Spans::Stored(sequence.parts);
-        let existing = self.index.find(&self.pages, sequence.tip, self.index.page(page), spans, start);
+        let existing = self.index.find(&self.pages, tip, self.index.page(page), spans, start);
         if existing == NULL {
             let Some(parts) = self.index.parts.copy(spans, start, self.index.page_tokens) else { return false };
             // The table entry's reference becomes the tip's. The parent loses a tip and gains a used child.
-            self.index.link(&mut self.pages, sequence.tip, page, parts);
-            self.pages.enter_order(page);
-            if !self.pages.traits.class.is_empty() {
-                self.pages.published(page, sequence.class);
+            self.index.link(&mut self.pages, tip, page, parts);
+            if !self.pages.has_one_list() {
+                self.pages.enter_order(page);
+                let class = self.holders.with(holder, |sequence| sequence.class);
+                self.pages.published(page, class);
             }
             let anchor = self.anchor_id();
             self.events.push(|| self.index.event(&self.pages, EventKind::Stored, anchor, page, page));
             bump(&mut self.counters.published_pages, 1);
-            self.holders.with(holder, |sequence| (sequence.tip, sequence.depth) = (page, entry.saturating_add(1)));
+            *path = Path { tip: page, depth: entry.wrapping_add(1) };
         } else {
             let duplicate = existing != page;
             if duplicate && !self.may_hold(existing) {
@@ -110,9 +131,9 @@ impl Cache<'_> {
                 self.pages.hold(existing, Holder::Live);
                 bump(&mut self.counters.duplicate_pages, 1);
             }
-            self.pages.unhold(sequence.tip, Holder::Live);
+            self.pages.unhold(tip, Holder::Live);
+            *path = Path { tip: existing, depth: entry.wrapping_add(1) };
             self.holders.with(holder, |sequence| {
-                (sequence.tip, sequence.depth) = (existing, entry.saturating_add(1));
                 sequence.duplicates = sequence.duplicates.saturating_add(u32::from(duplicate));
                 if !duplicate {
                     sequence.inherited = entry.saturating_add(1); // another owner of the page published it
@@ -120,7 +141,7 @@ impl Cache<'_> {
             });
         }
         if self.index.places > 0 {
-            self.hang_pages(holder, entry);
+            self.hang_pages(holder, path);
         }
         true
     }
@@ -138,9 +159,9 @@ impl Cache<'_> {
     }
 
     /// Hangs the sequence's pages of other groups that end with a node on it, where the place is empty.
-    fn hang_pages(&mut self, holder: u32, entry: u32) {
-        let node = self.holders.get(holder).tip;
-        let end = entry.saturating_add(1) << self.index.shift;
+    fn hang_pages(&mut self, holder: u32, path: &Path) {
+        let node = path.tip;
+        let end = path.depth << self.index.shift;
         for index in self.other_groups() {
             let group = self.groups.get(index);
             if end & group.page_tokens().wrapping_sub(1) != 0 {

@@ -209,6 +209,11 @@ impl<'m> Holders<'m> {
     }
 
     #[inline]
+    pub(crate) fn at(&self, holder: u32) -> Option<&Sequence> {
+        self.slots.at(holder)
+    }
+
+    #[inline]
     pub(crate) fn at_mut(&mut self, holder: u32) -> Option<&mut Sequence> {
         self.slots.at_mut(holder)
     }

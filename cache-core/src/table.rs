@@ -37,6 +37,11 @@ pub struct ChunkLink {
 
 crate::records::zero!(ChunkLink { prev, next, number });
 
+/// A place in a row, good until the row changes.
+pub(crate) struct Cursor {
+    chunk: u32,
+}
+
 /// All rows, and the pool of chunks.
 pub(crate) struct Tables<'m> {
     rows: Slots<'m, Row>,
@@ -82,6 +87,26 @@ impl<'m> Tables<'m> {
             0 => NULL,
             chunk => self.entries.get((chunk << SHIFT) | (entry & MASK)),
         }
+    }
+
+    /// A place in a row from which to read on.
+    #[inline]
+    pub(crate) fn cursor(&self, holder: u32, group: u32, entry: u32) -> Cursor {
+        Cursor { chunk: self.chunk_of(holder, group, entry) }
+    }
+
+    /// The page in an entry at or behind the last one read, or NULL. O(chunks skipped).
+    #[inline]
+    pub(crate) fn at(&self, cursor: &mut Cursor, entry: u32) -> u32 {
+        let mut link = self.links.get(cursor.chunk);
+        while link.number < entry >> SHIFT && cursor.chunk != 0 {
+            cursor.chunk = link.next;
+            link = self.links.get(link.next);
+        }
+        if cursor.chunk == 0 || link.number != entry >> SHIFT {
+            return NULL;
+        }
+        self.entries.get((cursor.chunk << SHIFT) | (entry & MASK))
     }
 
     /// Replaces an entry whose chunk exists.

@@ -25,7 +25,7 @@ use crate::config::IndexKind;
 use crate::events::{Event, EventKind, Events};
 use crate::limits::Limits;
 use crate::mem::Slots;
-use crate::pages::{NULL, Pages};
+use crate::pages::{NULL, Pages, Victims};
 use crate::table::Tables;
 
 /// Tokens, links and hung pages of the index.
@@ -132,10 +132,11 @@ impl<'m> Index<'m> {
         }
         let mask = self.page_tokens.wrapping_sub(1);
         let (mut position, mut rest) = (from, tokens);
+        let mut cursor = tables.cursor(holder, anchor, position >> self.shift);
         while !rest.is_empty() {
             let room = self.page_tokens.wrapping_sub(position & mask) as usize;
             let (here, behind) = rest.split_at_checked(room).unwrap_or((rest, &[]));
-            let page = tables.get(holder, anchor, position >> self.shift);
+            let page = tables.at(&mut cursor, position >> self.shift);
             if page == NULL {
                 break;
             }
@@ -161,6 +162,10 @@ impl<'m> Index<'m> {
     /// The child of `parent` with these tokens and spans, or NULL. The page begins at token `start`.
     #[inline]
     pub(crate) fn find(&self, pages: &Pages<'_>, parent: u32, tokens: &[u32], spans: Spans<'_>, start: u32) -> u32 {
+        if pages.children(parent) == 0 { NULL } else { self.find_among(pages, parent, tokens, spans, start) }
+    }
+
+    fn find_among(&self, pages: &Pages<'_>, parent: u32, tokens: &[u32], spans: Spans<'_>, start: u32) -> u32 {
         let first = pages.inline_child(parent);
         if first != NULL && self.is_page(first, tokens, spans, start) {
             return first;
@@ -191,6 +196,7 @@ impl<'m> Index<'m> {
     }
 
     /// Makes a page that holds its tokens a child of `parent`. Its spans are in the list `parts`, which it takes over.
+    #[inline]
     pub(crate) fn link(&mut self, pages: &mut Pages<'_>, parent: u32, page: u32, parts: u32) {
         self.parts_of.set(page, parts);
         if !self.keys.is_empty() {
@@ -200,30 +206,27 @@ impl<'m> Index<'m> {
         if !self.siblings.is_empty() {
             self.join_siblings(parent, page);
         }
-        if pages.add_child(parent, page) {
-            if page == parent.saturating_add(1) && parts == 0 && pages.children(parent) == 1 && !pages.is_root(parent) {
-                self.set_chain(parent);
-            }
-        } else {
+        let (siblings, is_inline) = pages.add_child(parent, page);
+        if siblings > 0 {
             self.clear_chain(parent);
-            if self.kind == IndexKind::Tree {
-                self.add_probe(pages, page);
-                pages.set_probed(page);
-            }
+        } else if page == parent.wrapping_add(1) && parts == 0 && !pages.is_root(parent) {
+            self.set_chain(parent);
         }
-        if pages.children(parent) > 1 {
-            self.clear_chain(parent);
+        if !is_inline && self.kind == IndexKind::Tree {
+            self.add_probe(pages, page);
+            pages.set_probed(page);
         }
         self.nodes = self.nodes.saturating_add(1);
     }
 
     /// Takes a page without children out of the tree.
+    #[inline]
     pub(crate) fn unlink(&mut self, pages: &mut Pages<'_>, page: u32) {
         let parent = pages.parent(page);
         if pages.is_probed(page) {
             self.remove_probe(pages, page);
         }
-        pages.remove_child(parent, page);
+        let (left, only) = pages.remove_child(parent, page);
         if !self.siblings.is_empty() {
             self.leave_siblings(parent, page);
         }
@@ -231,10 +234,10 @@ impl<'m> Index<'m> {
             self.parts.free(self.parts_of.get(page));
             self.parts_of.set(page, 0);
         }
-        self.clear_chain(parent);
-        let only = pages.inline_child(parent);
-        if only == parent.saturating_add(1) && pages.children(parent) == 1 && !self.has_parts(only) {
+        if left == 1 && only == parent.wrapping_add(1) && !self.has_parts(only) {
             self.set_chain(parent);
+        } else {
+            self.clear_chain(parent);
         }
         self.nodes = self.nodes.saturating_sub(1);
     }
@@ -287,6 +290,32 @@ impl<'m> Index<'m> {
 
     pub(crate) fn set_group_of_place(&mut self, place: u32, group: u16) {
         self.place_group.set(place, group);
+    }
+
+    /// Evicts up to `count` pages of a pool whose cached pages are all nodes in one list. Gives how many.
+    pub(crate) fn evict_nodes(
+        &mut self,
+        pages: &mut Pages<'_>,
+        events: &mut Events<'_>,
+        pool: u32,
+        count: u32,
+    ) -> u32 {
+        let mut evicted = 0_u32;
+        while evicted < count {
+            let mut victims: Victims = [NULL; 64];
+            let taken = pages.take_victims(pool, count.wrapping_sub(evicted), &mut victims);
+            let victims = victims.get(..taken as usize).unwrap_or(&[]);
+            for &page in victims {
+                events.push(|| self.event(pages, EventKind::Removed, self.anchor, page, page));
+                self.unlink(pages, page);
+            }
+            pages.free_victims(pool, victims);
+            if taken == 0 {
+                break;
+            }
+            evicted = evicted.wrapping_add(taken);
+        }
+        evicted
     }
 
     /// Evicts one cached page of the anchor group, and what hangs on its node. It has no children.

@@ -113,10 +113,12 @@ impl<'m> Parts<'m> {
 
     /// Copies those spans that begin in `[start, start + tokens)` to a new list: its head, or `None` when the store is
     /// too small, with nothing taken.
+    #[inline]
     pub(crate) fn copy(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {
-        if matches!(spans, Spans::Given([]) | Spans::Stored(0)) {
-            return Some(0);
-        }
+        if matches!(spans, Spans::Given([]) | Spans::Stored(0)) { Some(0) } else { self.copy_some(spans, start, tokens) }
+    }
+
+    fn copy_some(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {
         let need = self.each(spans).filter(|span| span.begins_in(start, tokens)).count();
         if need > self.free as usize {
             return None;

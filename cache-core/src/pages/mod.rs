@@ -14,11 +14,13 @@
 mod free;
 mod order;
 mod refs;
+mod runs;
 
 pub(crate) use free::FreeSet;
 pub(crate) use order::End;
 pub use order::List;
 pub(crate) use refs::Holder;
+pub(crate) use runs::Victims;
 
 use crate::config::Policy;
 use crate::limits::Limits;
@@ -134,6 +136,10 @@ pub(crate) struct Pages<'m> {
     pool_count: u32,
     sets: u32,
     classes: u32,
+    /// No classes, leases, quotas or FIFO: each pool has one list, of its cached pages.
+    has_one_list: bool,
+    /// References that transfers have now.
+    by_transfers: u32,
 }
 
 /// The arrays that [`Pages`] is made of.
@@ -155,6 +161,12 @@ impl<'m> Pages<'m> {
         arrays: PageArrays<'m>,
         sizes: impl Iterator<Item = (u32, Policy)> + Clone,
     ) -> Self {
+        let traits = &arrays.traits;
+        let has_one_list = limits.quotas == 0
+            && traits.class.is_empty()
+            && traits.leased.is_empty()
+            && traits.before.is_empty()
+            && traits.stamp.is_empty();
         let mut pages = Self {
             records: Slots::new(arrays.records),
             pools: Slots::new(arrays.pools),
@@ -169,6 +181,8 @@ impl<'m> Pages<'m> {
             pool_count: limits.pools,
             sets: limits.quotas.saturating_add(1),
             classes: limits.classes.saturating_add(1),
+            has_one_list,
+            by_transfers: 0,
         };
         // The pools whose pages hold tokens come first: nodes, then what is not sealed yet.
         let (mut base, mut word) = (limits.indexed, 0);
@@ -287,21 +301,26 @@ impl<'m> Pages<'m> {
         self.records.with(page, |record| record.children |= PROBED);
     }
 
-    /// Makes `page` a child of `parent`; gives whether it is the one compared without a probe.
-    pub(crate) fn add_child(&mut self, parent: u32, page: u32) -> bool {
+    /// Makes `page` a child of `parent`; gives how many it has besides, and whether this is the one compared without
+    /// a probe.
+    #[inline]
+    pub(crate) fn add_child(&mut self, parent: u32, page: u32) -> (u32, bool) {
         self.records.with(page, |record| record.parent = parent);
         self.records.with(parent, |record| {
-            record.children = record.children.saturating_add(1);
-            let first = record.child == NULL;
-            if first {
+            let siblings = record.children & !(PROBED | IN_PLACE);
+            record.children = record.children.wrapping_add(1);
+            let is_inline = record.child == NULL;
+            if is_inline {
                 record.child = page;
             }
-            first
+            (siblings, is_inline)
         })
     }
 
-    /// Undoes [`Self::add_child`]. The page must have no children itself.
-    pub(crate) fn remove_child(&mut self, parent: u32, page: u32) {
+    /// Undoes [`Self::add_child`]; gives how many children are left, and the one compared without a probe. The page must
+    /// have no children itself.
+    #[inline]
+    pub(crate) fn remove_child(&mut self, parent: u32, page: u32) -> (u32, u32) {
         self.records.with(page, |record| {
             record.parent = NULL;
             record.children = 0;
@@ -311,7 +330,8 @@ impl<'m> Pages<'m> {
             if record.child == page {
                 record.child = NULL;
             }
-        });
+            (record.children & !(PROBED | IN_PLACE), record.child)
+        })
     }
 
     /// Hangs a page of another group on `node`.

@@ -22,8 +22,8 @@ use crate::config::Policy;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct List {
-    head: u32,
-    tail: u32,
+    pub(super) head: u32,
+    pub(super) tail: u32,
 }
 
 crate::records::zero!(List { head, tail });
@@ -285,7 +285,7 @@ impl Pages<'_> {
     }
 
     #[inline]
-    fn list_index(&self, pool: u32, set: u32, class: u32) -> u32 {
+    pub(super) fn list_index(&self, pool: u32, set: u32, class: u32) -> u32 {
         self.set_index(pool, set).saturating_mul(self.classes).saturating_add(class)
     }
 

@@ -20,12 +20,22 @@ impl Pages<'_> {
     /// Adds one reference.
     #[inline]
     pub(crate) fn hold(&mut self, page: u32, holder: Holder) {
+        if holder == Holder::Transfer {
+            self.by_transfers = self.by_transfers.saturating_add(u32::from(!self.is_root(page)));
+        } else if self.counts_alone() && self.is_indexed(page) {
+            return self.retain_up(page);
+        }
         self.change(page, 1, i32::from(holder == Holder::Transfer));
     }
 
     /// Removes one reference. A page left without any becomes CACHED if it is indexed, else FREE.
     #[inline]
     pub(crate) fn unhold(&mut self, page: u32, holder: Holder) {
+        if holder == Holder::Transfer {
+            self.by_transfers = self.by_transfers.saturating_sub(u32::from(!self.is_root(page)));
+        } else if self.counts_alone() && self.is_indexed(page) {
+            return self.release_up(page);
+        }
         self.change(page, -1, if holder == Holder::Transfer { -1 } else { 0 });
     }
 

@@ -74,12 +74,14 @@ impl Cache<'_> {
     fn evict_for_plan(&mut self) -> u32 {
         let mut evicted = self.evict_for_quotas();
         for index in 0..self.limits.pools {
+            // Evicting a node may free pages of this pool that hang on it, so what is missing is looked up again.
             loop {
-                let pool = self.pages.pools.get(index);
-                if pool.free >= pool.promised || !self.evict_one(index) {
+                let missing = self.pages.pools.with(index, |pool| pool.promised.saturating_sub(pool.free));
+                let freed = self.evict_some(index, missing);
+                if freed == 0 {
                     break;
                 }
-                evicted = evicted.saturating_add(1);
+                evicted = evicted.saturating_add(freed);
             }
         }
         evicted
