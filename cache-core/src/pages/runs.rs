@@ -1,0 +1,140 @@
+//! Whole paths and runs of victims at once, where each pool's order is one list.
+//!
+//! A path is released leaf to root and so enters the list as a run: pinning it again, or evicting it, touches the
+//! list once a run and each record once.
+
+use super::order::List;
+use super::{NULL, PageRecord, Pages, USED};
+
+/// Victims taken out of the order at once.
+pub(crate) type Victims = [u32; 64];
+
+impl Pages<'_> {
+    /// Whether each pool has one list, of cached pages only: no classes, leases, quotas or FIFO.
+    #[inline]
+    pub(crate) fn has_one_list(&self) -> bool {
+        self.has_one_list
+    }
+
+    /// Whether a reference of a sequence may be counted without a look at transfers and classes.
+    #[inline]
+    pub(super) fn counts_alone(&self) -> bool {
+        self.has_one_list && self.by_transfers == 0
+    }
+
+    /// Removes one reference of an indexed page; what is left without any becomes CACHED, up to the root.
+    pub(super) fn release_up(&mut self, page: u32) {
+        let pool = self.pool_of(page);
+        let at = self.list_index(pool, 0, 0);
+        let List { mut head, mut tail } = self.lists.get(at);
+        let (mut page, mut cached) = (page, 0_u32);
+        while let Some(record) = self.records.at_mut(page) {
+            let count = record.refs & !USED;
+            if count > 1 {
+                record.refs = USED | count.wrapping_sub(1);
+                break;
+            }
+            let parent = record.parent;
+            (record.refs, record.next) = (tail, NULL);
+            match tail {
+                NULL => head = page,
+                _ => self.records.with(tail, |tail| tail.next = page),
+            }
+            tail = page;
+            cached = cached.wrapping_add(1);
+            if self.is_root(parent) || self.is_hung(page) {
+                break;
+            }
+            page = parent;
+        }
+        if cached > 0 {
+            self.put_list(pool, at, List { head, tail });
+            self.pools.with(pool, |pool| pool.cached = pool.cached.saturating_add(cached));
+        }
+    }
+
+    /// Adds one reference to an indexed page; what was CACHED becomes USED, up to the root.
+    pub(super) fn retain_up(&mut self, page: u32) {
+        let pool = self.pool_of(page);
+        let at = self.list_index(pool, 0, 0);
+        let List { mut head, mut tail } = self.lists.get(at);
+        let (mut page, mut pinned) = (page, 0_u32);
+        while let Some(record) = self.records.at_mut(page) {
+            if record.refs & USED != 0 {
+                record.refs = record.refs.saturating_add(1);
+                break;
+            }
+            let (prev, mut next, mut parent) = (record.refs, record.next, record.parent);
+            (record.refs, record.next) = (USED | 1, NULL);
+            pinned = pinned.wrapping_add(1);
+            let is_hung = self.is_hung(page);
+            // Parents follow their children in the list as long as they were released together.
+            while next == parent && !is_hung {
+                let Some(record) = self.records.at_mut(parent) else { break };
+                (next, parent) = (record.next, record.parent);
+                (record.refs, record.next) = (USED | 1, NULL);
+                pinned = pinned.wrapping_add(1);
+            }
+            match prev {
+                NULL => head = next,
+                _ => self.records.with(prev, |prev| prev.next = next),
+            }
+            match next {
+                NULL => tail = prev,
+                _ => self.records.with(next, |next| next.refs = prev),
+            }
+            if is_hung || self.is_root(parent) {
+                break;
+            }
+            page = parent;
+        }
+        if pinned > 0 {
+            self.put_list(pool, at, List { head, tail });
+            self.pools.with(pool, |pool| {
+                pool.cached = pool.cached.saturating_sub(pinned);
+                pool.peak = pool.peak.max(pool.used());
+            });
+        }
+    }
+
+    fn put_list(&mut self, pool: u32, at: u32, list: List) {
+        self.lists.set(at, list);
+        let index = self.set_index(pool, 0);
+        self.filled.set(index, u64::from(list.head != NULL));
+    }
+
+    /// Takes up to `most` pages off the cold end; gives how many. They are in no state until
+    /// [`Self::free_victims`] has had them.
+    pub(crate) fn take_victims(&mut self, pool: u32, most: u32, victims: &mut Victims) -> u32 {
+        let at = self.list_index(pool, 0, 0);
+        let List { head, tail } = self.lists.get(at);
+        let (mut page, mut count) = (head, 0_u32);
+        for slot in victims.iter_mut().take(most as usize) {
+            if page == NULL {
+                break;
+            }
+            *slot = page;
+            count = count.wrapping_add(1);
+            page = self.records.with(page, |record| {
+                record.refs = 0;
+                core::mem::take(&mut record.next)
+            });
+        }
+        self.records.with(page, |record| record.refs = if page == NULL { record.refs } else { NULL });
+        self.put_list(pool, at, List { head: page, tail: if page == NULL { NULL } else { tail } });
+        self.pools.with(pool, |pool| pool.cached = pool.cached.saturating_sub(count));
+        count
+    }
+
+    /// Gives victims that have left the index to the free set.
+    pub(crate) fn free_victims(&mut self, pool: u32, victims: &[u32]) {
+        let (records, words) = (&mut self.records, &mut self.words);
+        self.pools.with(pool, |pool| {
+            for &page in victims {
+                records.set(page, PageRecord::default());
+                pool.set.insert(words, page.saturating_sub(pool.base));
+                pool.free = pool.free.saturating_add(1);
+            }
+        });
+    }
+}
