@@ -7,6 +7,7 @@
 
 use crate::cache::Cache;
 use crate::pages::NULL;
+use crate::plan::{HAS_IDS, IN_PAGE, PlanEntry};
 use crate::sequence::Kind;
 
 /// Words in front of the hash: each full block is hashed with the hash of the blocks before it as seed.
@@ -120,7 +121,7 @@ impl Cache<'_> {
         for kind in [Kind::Sequence, Kind::Ticket, Kind::Transfer] {
             for holder in self.holders.range(kind) {
                 let s = self.holders.get(holder);
-                walk.put(&[s.generation, s.is_live]);
+                walk.put(&[self.holders.generation(holder), s.is_live]);
                 if s.is_live != 1 {
                     continue;
                 }
@@ -181,8 +182,8 @@ impl Cache<'_> {
             return;
         }
         for entry in self.plan.each() {
-            walk.put(&[entry.holder, entry.count, entry.flags]);
-            walk.put(self.plan.staged_tokens(&entry));
+            walk.put(&[entry.holder, entry.count, entry.flags & !IN_PAGE]);
+            walk.put(self.planned_tokens(&entry));
         }
         for nth in 0..self.plan.copy_count {
             let copy = self.plan.copy(nth);
@@ -191,6 +192,20 @@ impl Cache<'_> {
         for pool in 0..self.limits.pools {
             walk.put(&[self.pages.pools.get(pool).promised]);
         }
+    }
+
+    /// Ids that a plan was given for a sequence: staged, or in the page that it writes to.
+    fn planned_tokens(&self, entry: &PlanEntry) -> &[u32] {
+        if entry.flags & IN_PAGE == 0 {
+            return self.plan.staged_tokens(entry);
+        }
+        let sequence = self.holders.get(entry.holder);
+        if entry.flags & HAS_IDS == 0 || sequence.known != sequence.len {
+            return &[];
+        }
+        let offset = (sequence.len & self.index.page_tokens.wrapping_sub(1)) as usize;
+        let page = self.index.page(sequence.last_page);
+        page.get(offset..offset.saturating_add(entry.count as usize)).unwrap_or(&[])
     }
 
     fn digest_spaces(&self, walk: &mut Walk) {

@@ -53,6 +53,17 @@ impl<'m, T: Copy + Default> Slots<'m, T> {
         self.0.get_mut(start..start.saturating_add(count as usize)).unwrap_or(&mut [])
     }
 
+    /// Writes elements from `start` on, or none where they do not all fit.
+    #[inline]
+    pub(crate) fn put(&mut self, start: u64, values: &[T]) {
+        let Ok(start) = usize::try_from(start) else { return };
+        if let Some(slots) = self.0.get_mut(start..).and_then(|slots| slots.get_mut(..values.len())) {
+            for (slot, value) in slots.iter_mut().zip(values) {
+                *slot = *value;
+            }
+        }
+    }
+
     /// Copies `count` elements inside the slice; nothing where the ranges overlap or do not exist.
     #[inline]
     pub(crate) fn copy(&mut self, from: u64, to: u64, count: u32) {

@@ -52,12 +52,10 @@ impl Cache<'_> {
 
     /// After tokens became final: publishes now or later, as configured.
     pub(crate) fn publish_or_queue(&mut self, holder: u32) {
-        if !self.can_publish(&self.holders.get(holder)) {
-            return;
-        }
         match self.publish_mode {
             PublishMode::Immediate => self.publish_all(holder),
-            PublishMode::Deferred => self.holders.enqueue(holder),
+            PublishMode::Deferred if self.can_publish(holder) => self.holders.enqueue(holder),
+            PublishMode::Deferred => {}
         }
     }
 
@@ -67,14 +65,15 @@ impl Cache<'_> {
     }
 
     pub(crate) fn unqueue_if_done(&mut self, holder: u32) {
-        if !self.can_publish(&self.holders.get(holder)) {
+        if self.holders.queue_head != 0 && !self.can_publish(holder) {
             self.holders.dequeue(holder);
         }
     }
 
     /// Whether the page behind the path is full, final and of known tokens.
     #[inline]
-    fn can_publish(&self, sequence: &Sequence) -> bool {
+    fn can_publish(&self, holder: u32) -> bool {
+        let Some(sequence) = self.holders.at(holder) else { return false };
         let end = sequence.verified.min(sequence.known);
         self.index.is_enabled() && sequence.loads == 0 && sequence.depth < end >> self.index.shift
     }
@@ -82,11 +81,11 @@ impl Cache<'_> {
     /// Publishes up to `budget` pages of a sequence. Gives how many; fewer where its key parts do not fit or a pin would
     /// take what is promised.
     fn publish_some(&mut self, holder: u32, budget: u32) -> u32 {
-        let Some(&Sequence { tip, depth, verified, known, loads, parts, .. }) = self.holders.at(holder) else { return 0 };
-        let end = verified.min(known) >> self.index.shift;
-        if !self.index.is_enabled() || loads != 0 || depth >= end {
+        if !self.can_publish(holder) {
             return 0;
         }
+        let Some(&Sequence { tip, depth, verified, known, parts, .. }) = self.holders.at(holder) else { return 0 };
+        let end = verified.min(known) >> self.index.shift;
         let anchor = self.limits.anchor;
         let may_all = self.groups.get(anchor).sealed_pool == 0;
         let end = if may_all { end } else { end.min(self.tables.sealed(holder, anchor)) };

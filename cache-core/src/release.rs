@@ -30,7 +30,7 @@ impl Cache<'_> {
     pub fn close(&mut self, id: SequenceId, mode: CloseMode) -> Result<(), Error> {
         let holder = self.sequence(id)?;
         if self.holders.get(holder).plan != 0 {
-            self.holders.with(holder, |sequence| sequence.closing = 1_u32.saturating_add(mode as u32));
+            self.holders.close_later(holder, 1_u32.saturating_add(mode as u32));
             self.plan.closes = self.plan.closes.saturating_add(1);
             return Ok(());
         }

@@ -14,7 +14,9 @@ use crate::pages::FreeSet;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))] // what a step reads and writes is the first cache line
 pub struct Sequence {
-    pub(crate) generation: u32,
+    /// `generation` while its handle is good, else 0.
+    handle: u32,
+    generation: u32,
     pub(crate) is_live: u32,
     /// 1 + how to close it once the plan ends; 0 = not closing.
     pub(crate) closing: u32,
@@ -62,6 +64,7 @@ pub struct Sequence {
 }
 
 crate::records::zero!(Sequence {
+    handle,
     generation,
     is_live,
     namespace,
@@ -160,13 +163,28 @@ impl<'m> Holders<'m> {
         let table = self.table(kind);
         let holder = table.start.wrapping_add(index);
         match self.slots.at(holder) {
-            Some(slot)
-                if index < table.count && slot.is_live == 1 && slot.generation == generation && slot.closing == 0 =>
-            {
-                Ok(holder)
-            }
+            Some(slot) if index < table.count && slot.handle == generation && generation != 0 => Ok(holder),
             _ => Err(Error::Stale),
         }
+    }
+
+    /// The sequence of a live handle, and its holder.
+    #[inline]
+    pub(crate) fn sequence_mut(&mut self, id: crate::SequenceId) -> Option<(u32, &mut Sequence)> {
+        let (generation, holder) = id.parts();
+        let [sequences, ..] = &self.tables;
+        let slot = self.slots.at_mut(holder)?; // sequences come first
+        (holder < sequences.count && slot.handle == generation && generation != 0).then_some((holder, slot))
+    }
+
+    /// Makes a sequence's handle stale; it will be closed when the plan ends.
+    pub(crate) fn close_later(&mut self, holder: u32, closing: u32) {
+        self.slots.with(holder, |slot| (slot.handle, slot.closing) = (0, closing));
+    }
+
+    /// Times that it was opened, so that old handles are told apart.
+    pub(crate) fn generation(&self, holder: u32) -> u32 {
+        self.slots.get(holder).generation
     }
 
     /// Generation and index of a holder's handle.
@@ -188,7 +206,8 @@ impl<'m> Holders<'m> {
         }
         let holder = table.start.wrapping_add(id).wrapping_sub(1);
         let generation = self.slots.get(holder).generation.wrapping_add(1).max(1);
-        let fresh = Sequence { generation, is_live: 1, namespace, tip: root, ..Sequence::default() };
+        let fresh =
+            Sequence { handle: generation, generation, is_live: 1, namespace, tip: root, ..Sequence::default() };
         self.slots.set(holder, fresh);
         self.count_live(kind, 1);
         Ok(holder)

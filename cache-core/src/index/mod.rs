@@ -116,13 +116,10 @@ impl<'m> Index<'m> {
         self.tokens.slice(u64::from(page) << self.shift, self.page_tokens)
     }
 
-    /// Stores tokens in a page from an offset on.
+    /// Stores tokens in a page from an offset on; they fit.
+    #[inline]
     pub(crate) fn store(&mut self, page: u32, offset: u32, tokens: &[u32]) {
-        let count = u32::try_from(tokens.len()).unwrap_or(0).min(self.page_tokens.saturating_sub(offset));
-        let area = self.tokens.slice_mut((u64::from(page) << self.shift).saturating_add(u64::from(offset)), count);
-        for (slot, token) in area.iter_mut().zip(tokens) {
-            *slot = *token;
-        }
+        self.tokens.put((u64::from(page) << self.shift) | u64::from(offset), tokens);
     }
 
     /// Stores tokens of a holder from a position on, as far as its row of the anchor group reaches.

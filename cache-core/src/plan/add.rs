@@ -44,6 +44,7 @@ impl Cache<'_> {
     }
 
     /// As [`Self::plan_add`]; ids that are not given now may be promised for commit.
+    #[inline]
     pub(super) fn add(
         &mut self,
         id: SequenceId,
@@ -54,35 +55,41 @@ impl Cache<'_> {
         if !self.plan.is_building() {
             return Err(Error::PlanState);
         }
-        let holder = self.sequence(id)?;
-        let Some(sequence) = self.holders.at_mut(holder) else { return Err(Error::Stale) };
+        let (holder, sequence) = self.holders.sequence_mut(id).ok_or(Error::Stale)?;
         if sequence.plan != 0 {
             return Err(Error::Duplicate);
         }
         let Some(end) = sequence.len.checked_add(count).filter(|_| count > 0) else {
             return Err(Error::Argument);
         };
-        let writable = sequence.writable;
-        let nth = self.plan.entry_count;
-        if nth >= self.plan.entries.len() {
-            return Err(Shortage::of(Resource::PlanSequences, 1, 0).into());
+        // Ids are kept as long as all before them are known.
+        let kept = tokens.is_some() && sequence.known == sequence.len && self.index.is_enabled();
+        let ids = if has_ids { HAS_IDS } else { 0 };
+        self.plan.may_enter(if kept { count } else { 0 })?;
+        if end > sequence.writable {
+            return self.add_pages(holder, count, tokens.filter(|_| kept), ids);
         }
-        let given = if self.index.is_enabled() { tokens.unwrap_or(&[]) } else { &[] };
-        let room = self.plan.staged.len().saturating_sub(self.plan.staged_count);
-        if given.len() > room as usize {
-            return Err(Shortage::of(Resource::PlanTokens, count, room).into());
+        sequence.plan = self.plan.enter(PlanEntry { holder, count, staged: NO_TOKENS, flags: ids | IN_PAGE });
+        if let Some(tokens) = tokens.filter(|_| kept) {
+            // Behind the length a private page is nobody's state: its tokens need not wait for finish.
+            let offset = sequence.len & self.index.page_tokens.wrapping_sub(1);
+            self.index.store(sequence.last_page, offset, tokens);
+            self.plan.stage_room = self.plan.stage_room.wrapping_sub(count);
         }
-        let flags = if end <= writable { IN_PAGE } else { self.promise(holder, count, has_ids)? };
-        let flags = flags | if has_ids { HAS_IDS } else { 0 };
-        let staged = self.plan.stage(given);
-        self.plan.entries.set(nth, PlanEntry { holder, count, staged, flags });
-        self.plan.entry_count = nth.wrapping_add(1);
-        self.holders.with(holder, |sequence| sequence.plan = nth.wrapping_add(1));
+        Ok(())
+    }
+
+    /// Adds a sequence that needs more than the rest of its page.
+    #[inline(never)] // the step that needs nothing stays small
+    fn add_pages(&mut self, holder: u32, count: u32, tokens: Option<&[u32]>, ids: u32) -> Result<(), Error> {
+        let flags = ids | self.promise(holder, count, ids != 0)?;
+        let staged = self.plan.stage(tokens.unwrap_or(&[]));
+        let nth = self.plan.enter(PlanEntry { holder, count, staged, flags });
+        self.holders.with(holder, |sequence| sequence.plan = nth);
         Ok(())
     }
 
     /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
-    #[inline(never)] // the step that needs nothing stays small
     fn promise(&mut self, holder: u32, count: u32, has_ids: bool) -> Result<u32, Error> {
         let sequence = &self.holders.get(holder);
         // Where the index has nodes of its own, a token without an id gets none.
@@ -358,17 +365,35 @@ impl Plan<'_> {
         self.in_place > 0
     }
 
+    /// Whether there is room for one more sequence and the ids of its tokens.
+    #[inline]
+    fn may_enter(&self, tokens: u32) -> Result<(), Error> {
+        if self.entries.at(self.entry_count).is_none() {
+            return Err(Shortage::of(Resource::PlanSequences, 1, 0).into());
+        }
+        if tokens > self.stage_room {
+            return Err(Shortage::of(Resource::PlanTokens, tokens, self.stage_room).into());
+        }
+        Ok(())
+    }
+
+    /// Adds a sequence; gives its number + 1.
+    #[inline]
+    fn enter(&mut self, entry: PlanEntry) -> u32 {
+        self.entries.set(self.entry_count, entry);
+        self.entry_count = self.entry_count.wrapping_add(1);
+        self.token_count = self.token_count.wrapping_add(entry.count);
+        self.entry_count
+    }
+
     /// Keeps the ids of a sequence until finish; gives where.
     fn stage(&mut self, tokens: &[u32]) -> u32 {
         if tokens.is_empty() {
             return NO_TOKENS;
         }
-        let start = self.staged_count;
-        let count = u32::try_from(tokens.len()).unwrap_or(0);
-        for (slot, token) in self.staged.slice_mut(u64::from(start), count).iter_mut().zip(tokens) {
-            *slot = *token;
-        }
-        self.staged_count = start.wrapping_add(count);
+        let start = self.staged.len().saturating_sub(self.stage_room);
+        self.staged.put(u64::from(start), tokens);
+        self.stage_room = self.stage_room.saturating_sub(u32::try_from(tokens.len()).unwrap_or(0));
         start
     }
 

@@ -63,11 +63,26 @@ impl Cache<'_> {
             }
         }
         bump(&mut self.counters.committed_tokens, accepted);
-        let mut publishes = false;
-        for (nth, accept) in (0..self.plan.entry_count).zip(accepts) {
-            publishes |= self.accept(nth, &accept);
+        if self.plan.copy_count > 0 {
+            self.settle_copies();
         }
-        self.end_commit(publishes);
+        let count = self.plan.entry_count;
+        for (nth, Accept { accepted, verified, tokens }) in (0..count).zip(accepts) {
+            let Some(&PlanEntry { holder, flags, .. }) = self.plan.entries.at(nth) else { break };
+            if flags & IN_PAGE == 0 || tokens.is_some() {
+                self.settle_pages(nth, accepted, tokens);
+            }
+            let has_ids = flags & NO_NODE == 0 && (flags & HAS_IDS != 0 || tokens.is_some());
+            if self.accept(holder, accepted, verified, has_ids) {
+                self.publish_or_queue(holder);
+            }
+        }
+        if self.limits.windows {
+            for nth in 0..count {
+                self.drop_behind_window(self.plan.entries.get(nth).holder);
+            }
+        }
+        self.end_plan(count);
         Ok(())
     }
 
@@ -79,8 +94,8 @@ impl Cache<'_> {
         if self.plan.is_finished() { Ok(self.plan.entry_count) } else { Err(Error::PlanState) }
     }
 
-    /// What follows once all cursors have moved.
-    fn end_commit(&mut self, publishes: bool) {
+    /// Lets the sources of copies go.
+    fn settle_copies(&mut self) {
         for nth in 0..self.plan.copy_count {
             let copy = self.plan.copy(nth);
             self.pages.set_replaced_if_private(copy.source);
@@ -91,54 +106,36 @@ impl Cache<'_> {
                 self.holders.with(holder, |sequence| sequence.inherited = sequence.inherited.min(copy.at));
             }
         }
-        let count = self.plan.entry_count;
-        if publishes {
-            for nth in 0..count {
-                self.publish_or_queue(self.plan.entries.get(nth).holder);
-            }
-        }
-        if self.limits.windows {
-            for nth in 0..count {
-                self.drop_behind_window(self.plan.entries.get(nth).holder);
-            }
-        }
-        self.end_plan(count);
     }
 
     /// Moves the cursors of one sequence; gives whether it has something to publish.
     #[inline]
-    fn accept(&mut self, nth: u32, accept: &Accept<'_>) -> bool {
-        let Some(&entry) = self.plan.entries.at(nth) else { return false };
-        if entry.flags & IN_PAGE == 0 || accept.tokens.is_some() {
-            self.settle_pages(&entry, accept);
-        }
-        let has_ids =
-            (entry.flags & (HAS_IDS | NO_NODE)) == HAS_IDS || (accept.tokens.is_some() && entry.flags & NO_NODE == 0);
-        let shift = self.index.shift;
-        let Some(sequence) = self.holders.at_mut(entry.holder) else { return false };
-        let len = sequence.len.wrapping_add(accept.accepted);
-        if has_ids && sequence.known == sequence.len {
-            sequence.known = len;
-        }
-        if sequence.verified == sequence.len {
-            sequence.verified = sequence.len.wrapping_add(accept.verified);
-        }
-        sequence.len = len;
+    fn accept(&mut self, holder: u32, accepted: u32, verified: u32, has_ids: bool) -> bool {
+        let Some(sequence) = self.holders.at_mut(holder) else { return false };
+        let from = sequence.len;
+        sequence.len = from.wrapping_add(accepted);
         sequence.plan = 0;
-        sequence.depth < sequence.verified.min(sequence.known) >> (shift & 31)
+        if has_ids && sequence.known == from {
+            sequence.known = sequence.len;
+        }
+        if sequence.verified == from {
+            sequence.verified = from.wrapping_add(verified);
+        }
+        sequence.depth < sequence.verified.min(sequence.known) >> (self.index.shift & 31)
     }
 
     /// Stores ids that came late and gives back pages that were not needed.
-    fn settle_pages(&mut self, entry: &PlanEntry, accept: &Accept<'_>) {
-        let (from, is_known) = self.holders.with(entry.holder, |now| (now.len, now.known == now.len));
-        if let Some(tokens) = accept.tokens
+    fn settle_pages(&mut self, nth: u32, accepted: u32, tokens: Option<&[u32]>) {
+        let PlanEntry { holder, count, flags, .. } = self.plan.entries.get(nth);
+        let (from, is_known) = self.holders.with(holder, |now| (now.len, now.known == now.len));
+        if let Some(tokens) = tokens
             && is_known
-            && entry.flags & NO_NODE == 0
+            && flags & NO_NODE == 0
         {
-            self.index.store_from(&self.tables, self.limits.anchor, entry.holder, from, tokens);
+            self.index.store_from(&self.tables, self.limits.anchor, holder, from, tokens);
         }
-        if accept.accepted < entry.count && entry.flags & IN_PAGE == 0 {
-            self.give_back(entry.holder, from.wrapping_add(accept.accepted), from.wrapping_add(entry.count));
+        if accepted < count && flags & IN_PAGE == 0 {
+            self.give_back(holder, from.wrapping_add(accepted), from.wrapping_add(count));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finishing a plan: evict what is missing, then assign, lowest free pages first.
 
-use super::{IN_PAGE, NO_NODE, NO_TOKENS, PlanCopy, PlanEntry, State};
+use super::{NO_NODE, NO_TOKENS, PlanCopy, State};
 use super::{OF_SEAL, OF_SHARED, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
@@ -53,16 +53,13 @@ impl Cache<'_> {
         let mut report = PlanReport { evicted: self.evict_for_plan(), ..PlanReport::default() };
         self.forget_promises();
         self.plan.state = State::Finished;
-        for nth in 0..self.plan.entry_count {
-            let entry = self.plan.entries.get(nth);
-            if entry.flags & IN_PAGE == 0 {
-                self.assign(nth);
-            } else {
-                self.write_in_page(&entry);
-            }
-            report.tokens = report.tokens.wrapping_add(entry.count);
+        let mut next = self.plan.next_paged(0);
+        while let Some(nth) = next {
+            self.assign(nth);
+            next = self.plan.next_paged(nth.wrapping_add(1));
         }
         self.seal_pages();
+        report.tokens = self.plan.token_count;
         report.sequences = self.plan.entry_count;
         report.copies = self.plan.copy_count;
         report.scrubs = self.plan.scrub_count;
@@ -85,18 +82,6 @@ impl Cache<'_> {
             }
         }
         evicted
-    }
-
-    /// Notes the tokens of a sequence that takes no page.
-    #[inline]
-    fn write_in_page(&mut self, entry: &PlanEntry) {
-        let Some(sequence) = self.holders.at_mut(entry.holder) else { return };
-        if sequence.known != sequence.len || entry.staged == NO_TOKENS {
-            return;
-        }
-        let offset = sequence.len & self.index.page_tokens.wrapping_sub(1);
-        let page = sequence.last_page;
-        self.index.store(page, offset, self.plan.staged_tokens(entry));
     }
 
     /// Gives one sequence its pages, groups ascending: first the copy of its last page, then new pages.

@@ -91,7 +91,9 @@ pub(crate) struct Plan<'m> {
     /// Seals of the plan; their records come before the copies.
     seal_count: u32,
     pub(crate) scrub_count: u32,
-    staged_count: u32,
+    /// How many more ids of tokens this plan may carry.
+    stage_room: u32,
+    token_count: u32,
     /// Promised while it is built.
     pub(crate) chunks: u32,
     copies_promised: u32,
@@ -117,7 +119,8 @@ impl<'m> Plan<'m> {
             copy_count: 0,
             seal_count: 0,
             scrub_count: 0,
-            staged_count: 0,
+            stage_room: 0,
+            token_count: 0,
             chunks: 0,
             copies_promised: 0,
             in_place: 0,
@@ -142,12 +145,20 @@ impl<'m> Plan<'m> {
         (0..self.entry_count).map(|index| self.entries.get(index))
     }
 
+    /// The first entry at or behind `nth` that needs pages.
+    fn next_paged(&self, nth: u32) -> Option<u32> {
+        let rest = self.entries.slice(u64::from(nth), self.entry_count.saturating_sub(nth));
+        let skipped = rest.iter().position(|entry| entry.flags & IN_PAGE == 0)?;
+        nth.checked_add(u32::try_from(skipped).ok()?)
+    }
+
     fn clear(&mut self) {
         self.entry_count = 0;
         self.copy_count = 0;
         self.seal_count = 0;
         self.scrub_count = 0;
-        self.staged_count = 0;
+        self.stage_room = self.staged.len();
+        self.token_count = 0;
         self.chunks = 0;
         self.copies_promised = 0;
         self.in_place = 0;
