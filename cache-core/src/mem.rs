@@ -57,7 +57,9 @@ impl<'m, T: Copy + Default> Slots<'m, T> {
     #[inline]
     pub(crate) fn put(&mut self, start: u64, values: &[T]) {
         let Ok(start) = usize::try_from(start) else { return };
-        if let Some(slots) = self.0.get_mut(start..).and_then(|slots| slots.get_mut(..values.len())) {
+        if let ([value], Some(slot)) = (values, self.0.get_mut(start)) {
+            *slot = *value; // the common case, without a call
+        } else if let Some(slots) = self.0.get_mut(start..).and_then(|slots| slots.get_mut(..values.len())) {
             for (slot, value) in slots.iter_mut().zip(values) {
                 *slot = *value;
             }

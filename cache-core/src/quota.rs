@@ -7,7 +7,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::ids::{NamespaceId, PoolId};
 use crate::pages::{NULL, Pages};
-use crate::sequence::Sequence;
+use crate::plan::Growth;
 
 /// The quota of one namespace in one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,13 +93,17 @@ impl Cache<'_> {
         }
     }
 
-    fn quota_set(&self, sequence: &Sequence) -> u32 {
-        u32::from(self.pages.traits.quota_of.get(sequence.namespace))
+    fn quota_set(&self, holder: u32) -> u32 {
+        if self.limits.quotas == 0 {
+            return 0;
+        }
+        u32::from(self.pages.traits.quota_of.get(self.holders.get(holder).namespace))
     }
 
     /// Whether the namespace may be charged what `Pool::asked` says, evicting its own pages first.
-    pub(crate) fn may_charge(&self, holder: u32, sequence: &Sequence, count: u32) -> Result<(), Error> {
-        let set = self.quota_set(sequence);
+    pub(crate) fn may_charge(&self, growth: &Growth) -> Result<(), Error> {
+        let &Growth { holder, len, count, .. } = growth;
+        let set = self.quota_set(holder);
         if set == 0 {
             return Ok(());
         }
@@ -114,7 +118,7 @@ impl Cache<'_> {
             }
             let alone = |cache: &Self, n: u32| {
                 let need = (0..cache.visible_groups()).fold(0_u64, |sum, index| {
-                    sum.saturating_add(u64::from(cache.resident_in(pool, holder, index, sequence.len, n)))
+                    sum.saturating_add(u64::from(cache.resident_in(pool, holder, index, len, n)))
                 });
                 need <= u64::from(quota.limit)
             };
@@ -124,7 +128,7 @@ impl Cache<'_> {
                 need: asked,
                 have: quota.limit.saturating_sub(quota.charged).saturating_sub(quota.promised),
                 reclaimable: cached,
-                most: if never { self.most(sequence, alone) } else { 0 },
+                most: if never { self.most(len, alone) } else { 0 },
                 ..Shortage::of(Resource::Quota, asked, 0)
             }
             .into());
@@ -133,8 +137,8 @@ impl Cache<'_> {
     }
 
     /// Promises what `Pool::asked` says out of the namespace's quota.
-    pub(crate) fn promise_quota(&mut self, sequence: &Sequence) {
-        let set = self.quota_set(sequence);
+    pub(crate) fn promise_quota(&mut self, holder: u32) {
+        let set = self.quota_set(holder);
         if set == 0 {
             return;
         }

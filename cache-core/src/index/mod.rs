@@ -124,7 +124,7 @@ impl<'m> Index<'m> {
 
     /// Stores tokens of a holder from a position on, as far as its row of the anchor group reaches.
     pub(crate) fn store_from(&mut self, tables: &Tables<'_>, anchor: u32, holder: u32, from: u32, tokens: &[u32]) {
-        if !self.is_enabled() {
+        if !self.is_enabled() || tokens.is_empty() {
             return;
         }
         let mask = self.page_tokens.wrapping_sub(1);

@@ -1,12 +1,11 @@
 //! Building a plan: what each sequence would need, and whether it can be promised.
 
-use super::{HAS_IDS, IN_PAGE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
+use super::{Growth, HAS_IDS, IN_PAGE, NO_NODE, NO_TOKENS, Plan, PlanEntry, State};
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::group::Group;
 use crate::ids::{GroupId, SequenceId, Tick};
 use crate::pages::NULL;
-use crate::sequence::Sequence;
 
 /// What one sequence of the plan needs beyond pages.
 struct Extras {
@@ -67,7 +66,8 @@ impl Cache<'_> {
         let ids = if has_ids { HAS_IDS } else { 0 };
         self.plan.may_enter(if kept { count } else { 0 })?;
         if end > sequence.writable {
-            return self.add_pages(holder, count, tokens.filter(|_| kept), ids);
+            let growth = Growth { holder, len: sequence.len, count, flags: ids };
+            return self.add_pages(growth, tokens.filter(|_| kept));
         }
         sequence.plan = self.plan.enter(PlanEntry { holder, count, staged: NO_TOKENS, flags: ids | IN_PAGE });
         if let Some(tokens) = tokens.filter(|_| kept) {
@@ -81,64 +81,66 @@ impl Cache<'_> {
 
     /// Adds a sequence that needs more than the rest of its page.
     #[inline(never)] // the step that needs nothing stays small
-    fn add_pages(&mut self, holder: u32, count: u32, tokens: Option<&[u32]>, ids: u32) -> Result<(), Error> {
-        let flags = ids | self.promise(holder, count, ids != 0)?;
+    fn add_pages(&mut self, growth: Growth, tokens: Option<&[u32]>) -> Result<(), Error> {
+        let flags = self.promise(growth)?;
         let staged = self.plan.stage(tokens.unwrap_or(&[]));
+        let Growth { holder, count, .. } = growth;
         let nth = self.plan.enter(PlanEntry { holder, count, staged, flags });
         self.holders.with(holder, |sequence| sequence.plan = nth);
         Ok(())
     }
 
     /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
-    fn promise(&mut self, holder: u32, count: u32, has_ids: bool) -> Result<u32, Error> {
-        let sequence = &self.holders.get(holder);
-        // Where the index has nodes of its own, a token without an id gets none.
-        let flags = if self.limits.hidden && !has_ids { NO_NODE } else { 0 };
-        let (extras, flags) = self.may_add(holder, sequence, count, flags)?;
+    fn promise(&mut self, mut growth: Growth) -> Result<u32, Error> {
+        if self.limits.hidden && growth.flags & HAS_IDS == 0 {
+            growth.flags |= NO_NODE; // where the index has nodes of its own, a token without an id gets none
+        }
+        let extras = self.may_add(&mut growth)?;
         for index in 0..self.limits.pools {
             self.pages.pools.with(index, |pool| pool.promised = pool.promised.saturating_add(pool.asked));
         }
-        self.promise_quota(sequence);
+        self.promise_quota(growth.holder);
         if extras.copies > 0 {
-            self.mark_replaced(holder, sequence);
+            self.mark_replaced(&growth);
         }
         self.plan.chunks = self.plan.chunks.saturating_add(extras.chunks);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(extras.copies);
-        Ok(flags)
+        Ok(growth.flags)
     }
 
     /// Checks every capacity; what the pools are asked for is in `Pool::asked` afterwards.
-    fn may_add(&mut self, holder: u32, sequence: &Sequence, count: u32, flags: u32) -> Result<(Extras, u32), Error> {
-        let mut flags = flags;
-        let mut extras = self.ask(holder, sequence, count, flags);
-        if self.limits.hidden && self.first_short_pool() == Some(self.limits.anchor_pool) {
-            flags |= NO_NODE;
-            extras = self.ask(holder, sequence, count, flags);
+    fn may_add(&mut self, growth: &mut Growth) -> Result<Extras, Error> {
+        let mut extras = self.ask(growth);
+        if let Some(short) = self.first_short_pool() {
+            if self.limits.hidden && short == self.limits.anchor_pool {
+                growth.flags |= NO_NODE;
+                extras = self.ask(growth);
+            }
+            if self.first_short_pool().is_some() {
+                extras.copies = extras.copies.saturating_sub(self.mark_in_place(growth));
+            }
+            if self.first_short_pool().is_some() {
+                let shortage = self.page_shortage(growth);
+                self.unmark_in_place(growth);
+                return Err(shortage.into());
+            }
         }
-        if self.first_short_pool().is_some() {
-            extras.copies = extras.copies.saturating_sub(self.mark_in_place(holder, sequence));
-        }
-        let checked = if self.first_short_pool().is_some() {
-            Err(self.page_shortage(holder, sequence, count).into())
-        } else {
-            self.may_charge(holder, sequence, count).and_then(|()| self.may_take(sequence, count, &extras))
-        };
-        match checked {
-            Ok(()) => Ok((extras, flags)),
+        match self.may_charge(growth).and_then(|()| self.may_take(growth, &extras)) {
+            Ok(()) => Ok(extras),
             Err(error) => {
-                self.unmark_in_place(holder, sequence);
+                self.unmark_in_place(growth);
                 Err(error)
             }
         }
     }
 
     /// Whether chunks and copies suffice.
-    fn may_take(&self, sequence: &Sequence, count: u32, extras: &Extras) -> Result<(), Error> {
-        let all = self.tables.chunks();
+    fn may_take(&self, growth: &Growth, extras: &Extras) -> Result<(), Error> {
         if let Err(Error::Shortage(short)) = self.may_take_chunks(extras.chunks) {
-            let never = self.chunks_alone(sequence, count) > all;
+            let fits = |cache: &Self, n: u32| cache.chunks_alone(growth.len, n) <= cache.tables.chunks();
+            let never = !fits(self, growth.count);
             let outcome = if never { Outcome::Never } else { short.outcome };
-            let most = if never { self.most(sequence, |cache, n| cache.chunks_alone(sequence, n) <= all) } else { 0 };
+            let most = if never { self.most(growth.len, fits) } else { 0 };
             return Err(Shortage { outcome, most, ..short }.into());
         }
         let room = self.plan.copies.len().saturating_sub(self.plan.copies_promised);
@@ -148,39 +150,40 @@ impl Cache<'_> {
         Ok(())
     }
 
-    /// Sums what `count` more tokens need: pages per pool into `Pool::asked`, chunks and copies as the result.
-    fn ask(&mut self, holder: u32, sequence: &Sequence, count: u32, flags: u32) -> Extras {
+    /// Sums what a growth needs: pages per pool into `Pool::asked`, chunks and copies as the result.
+    fn ask(&mut self, growth: &Growth) -> Extras {
         for index in 0..self.limits.pools {
             self.pages.pools.with(index, |pool| pool.asked = 0);
         }
         let mut extras = Extras { chunks: 0, copies: 0 };
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            let (from, to) = self.growth(index, &group, sequence, count, flags);
-            let copies = self.needs_copy(holder, index, &group, sequence);
-            let pages = to.wrapping_sub(from).saturating_add(u32::from(copies));
-            extras.chunks = extras.chunks.saturating_add(self.tables.chunks_needed(holder, index, from, to));
-            extras.copies = extras.copies.saturating_add(u32::from(copies));
+            let (from, to) = self.new_entries(index, &group, growth);
+            let copies = u32::from(self.needs_copy(index, &group, growth));
+            let pages = to.wrapping_sub(from).saturating_add(copies);
+            extras.chunks = extras.chunks.saturating_add(self.tables.chunks_needed(growth.holder, index, from, to));
+            extras.copies = extras.copies.saturating_add(copies);
             self.pages.pools.with(group.pool, |pool| pool.asked = pool.asked.saturating_add(pages));
         }
         extras
     }
 
-    /// Entries that a group's row gains by `count` tokens.
+    /// Entries that a group's row gains.
     #[inline]
-    pub(super) fn growth(&self, index: u32, group: &Group, sequence: &Sequence, count: u32, flags: u32) -> (u32, u32) {
+    pub(super) fn new_entries(&self, index: u32, group: &Group, growth: &Growth) -> (u32, u32) {
         if self.limits.hidden && index == self.limits.anchor {
-            let end = self.row_end(index, sequence, sequence.len);
-            let grows = flags & NO_NODE == 0 && sequence.known == sequence.len;
-            return (end, if grows { group.pages(sequence.len.wrapping_add(count)) } else { end });
+            let sequence = &self.holders.get(growth.holder);
+            let end = self.row_end(index, sequence, growth.len);
+            let grows = growth.flags & NO_NODE == 0 && sequence.known == growth.len;
+            return (end, if grows { group.pages(growth.end()) } else { end });
         }
-        (group.pages(sequence.len), group.pages(sequence.len.wrapping_add(count)))
+        (group.pages(growth.len), group.pages(growth.end()))
     }
 
     /// Whether the page that the next token falls into must be copied first.
     #[inline]
-    pub(super) fn needs_copy(&self, holder: u32, index: u32, group: &Group, sequence: &Sequence) -> bool {
-        let page = self.cut_page(holder, index, group, sequence);
+    pub(super) fn needs_copy(&self, index: u32, group: &Group, growth: &Growth) -> bool {
+        let page = self.cut_page(index, group, growth);
         if page == NULL {
             return false;
         }
@@ -192,21 +195,21 @@ impl Cache<'_> {
 
     /// The page of a group that holds some tokens of a sequence and has room for more; NULL where the last page is full.
     #[inline]
-    pub(super) fn cut_page(&self, holder: u32, index: u32, group: &Group, sequence: &Sequence) -> u32 {
-        if sequence.len & group.page_tokens().wrapping_sub(1) == 0 {
+    pub(super) fn cut_page(&self, index: u32, group: &Group, growth: &Growth) -> u32 {
+        if growth.len & group.page_tokens().wrapping_sub(1) == 0 {
             return NULL;
         }
         // Of the hidden anchor there may be none: its row ends where the sequence became opaque.
-        self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1))
+        self.tables.get(growth.holder, index, growth.len >> group.shift)
     }
 
     /// Notes in shared private pages that one of their entries will be replaced, so that of n writers the last need
     /// not copy.
-    fn mark_replaced(&mut self, holder: u32, sequence: &Sequence) {
+    fn mark_replaced(&mut self, growth: &Growth) {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            if self.needs_copy(holder, index, &group, sequence) {
-                let page = self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1));
+            if self.needs_copy(index, &group, growth) {
+                let page = self.cut_page(index, &group, growth);
                 if !self.pages.is_indexed(page) {
                     self.pages.set_replaced(page, self.pages.replaced(page).saturating_add(1));
                 }
@@ -222,7 +225,7 @@ impl Cache<'_> {
     }
 
     /// The answer for want of pages: the lowest group whose pool is short, and whether waiting helps.
-    fn page_shortage(&self, holder: u32, sequence: &Sequence, count: u32) -> Shortage {
+    fn page_shortage(&self, growth: &Growth) -> Shortage {
         let is_short = |index: u32| {
             let pool = self.pages.pools.get(self.groups.get(index).pool);
             pool.asked > pool.available()
@@ -233,9 +236,9 @@ impl Cache<'_> {
             let pool = self.pages.pools.get(self.groups.get(index).pool);
             pool.available().saturating_add(pool.pending) >= pool.asked
         });
-        let fits = |cache: &Self, n: u32| cache.fits_alone(holder, sequence.len, n);
-        let (outcome, most) = if !fits(self, count) {
-            (Outcome::Never, self.most(sequence, fits))
+        let fits = |cache: &Self, n: u32| cache.fits_alone(growth.holder, growth.len, n);
+        let (outcome, most) = if !fits(self, growth.count) {
+            (Outcome::Never, self.most(growth.len, fits))
         } else if waiting_helps {
             (Outcome::Pending, 0)
         } else {
@@ -271,19 +274,19 @@ impl Cache<'_> {
         open.saturating_add(if group.sealed_pool == pool.saturating_add(1) { sealed } else { 0 })
     }
 
-    fn chunks_alone(&self, sequence: &Sequence, count: u32) -> u32 {
+    fn chunks_alone(&self, len: u32, count: u32) -> u32 {
         (0..self.limits.groups).fold(0, |sum: u32, index| {
             let group = self.groups.get(index);
-            let first = group.first(sequence.len);
-            let len = sequence.len.saturating_add(count);
+            let first = group.first(len);
+            let len = len.saturating_add(count);
             let sinks = group.sink_pages(len).min(first);
             sum.saturating_add(crate::table::Tables::chunks_for(sinks, first, group.pages(len)))
         })
     }
 
     /// The largest count that passes a monotone test. O(groups * 32).
-    pub(crate) fn most(&self, sequence: &Sequence, fits: impl Fn(&Self, u32) -> bool) -> u32 {
-        let (mut low, mut high) = (0_u32, u32::MAX.saturating_sub(sequence.len));
+    pub(crate) fn most(&self, len: u32, fits: impl Fn(&Self, u32) -> bool) -> u32 {
+        let (mut low, mut high) = (0_u32, u32::MAX.saturating_sub(len));
         while low < high {
             let span = high.wrapping_sub(low);
             let middle = low.wrapping_add(span.div_ceil(2));
@@ -308,9 +311,7 @@ impl Cache<'_> {
         let count = self.plan.entry_count;
         for nth in 0..count {
             if self.plan.in_place > 0 {
-                let holder = self.plan.entries.get(nth).holder;
-                let sequence = self.holders.get(holder);
-                self.unmark_in_place(holder, &sequence);
+                self.unmark_in_place(&self.planned_growth(nth));
             }
             self.holders.with(self.plan.entries.get(nth).holder, |sequence| sequence.plan = 0);
         }
@@ -329,11 +330,10 @@ impl Cache<'_> {
             return;
         }
         for nth in 0..self.plan.entry_count {
-            let holder = self.plan.entries.get(nth).holder;
-            let sequence = self.holders.get(holder);
+            let growth = self.planned_growth(nth);
             for index in 0..self.limits.groups {
                 let group = self.groups.get(index);
-                let page = self.cut_page(holder, index, &group, &sequence);
+                let page = self.cut_page(index, &group, &growth);
                 if page != NULL && !self.pages.is_indexed(page) && self.pages.replaced(page) != 0 {
                     self.pages.set_replaced(page, 0);
                 }

@@ -1,5 +1,6 @@
 //! What a sequence would need, group by group, without promising anything.
 
+use super::Growth;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::ids::SequenceId;
@@ -26,19 +27,19 @@ impl Cache<'_> {
     /// `ShortBuffer` with the number of groups; `Argument`; `Stale`.
     pub fn estimate(&self, id: SequenceId, count: u32, out: &mut [GroupNeed]) -> Result<u32, Error> {
         let holder = self.sequence(id)?;
-        let sequence = self.holders.get(holder);
+        let growth = Growth { holder, len: self.holders.get(holder).len, count, flags: 0 };
         let groups = self.visible_groups();
         if (out.len() as u64) < u64::from(groups) {
             return Err(Error::ShortBuffer(groups));
         }
-        if sequence.len.checked_add(count).is_none() {
+        if growth.len.checked_add(count).is_none() {
             return Err(Error::Argument);
         }
         for (index, slot) in (0..groups).zip(out.iter_mut()) {
             let group = self.groups.get(index);
             let pool = self.pages.pools.get(group.pool);
-            let (from, to) = self.growth(index, &group, &sequence, count, 0);
-            let copies = count > 0 && self.needs_copy(holder, index, &group, &sequence);
+            let (from, to) = self.new_entries(index, &group, &growth);
+            let copies = count > 0 && self.needs_copy(index, &group, &growth);
             *slot = GroupNeed {
                 need: to.saturating_sub(from).saturating_add(u32::from(copies)),
                 have: pool.free.saturating_sub(pool.promised),

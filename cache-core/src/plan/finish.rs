@@ -1,6 +1,6 @@
 //! Finishing a plan: evict what is missing, then assign, lowest free pages first.
 
-use super::{NO_NODE, NO_TOKENS, PlanCopy, State};
+use super::{Growth, NO_NODE, PlanCopy, PlanEntry, State};
 use super::{OF_SEAL, OF_SHARED, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
@@ -8,7 +8,6 @@ use crate::group::Group;
 use crate::ids::{GroupId, PageId};
 use crate::mem::bump;
 use crate::pages::{Holder, NULL};
-use crate::sequence::Sequence;
 
 /// What the engine must do before the step's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,35 +83,42 @@ impl Cache<'_> {
         evicted
     }
 
+    /// What the open plan adds by its entry `nth`.
+    pub(super) fn planned_growth(&self, nth: u32) -> Growth {
+        let PlanEntry { holder, count, flags, .. } = self.plan.entries.get(nth);
+        Growth { holder, len: self.holders.at(holder).map_or(0, |sequence| sequence.len), count, flags }
+    }
+
     /// Gives one sequence its pages, groups ascending: first the copy of its last page, then new pages.
     fn assign(&mut self, nth: u32) {
-        let entry = self.plan.entries.get(nth);
-        let sequence = self.holders.get(entry.holder);
+        let growth = self.planned_growth(nth);
+        let Growth { holder, len, .. } = growth;
         let mut changed = false;
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            // The path may move up while pages are replaced, so the sequence is read again.
-            let now = self.holders.get(entry.holder);
-            if sequence.len & group.page_tokens().wrapping_sub(1) != 0 {
-                changed |= self.open_last_page(nth, index, &group, &now);
+            if len & group.page_tokens().wrapping_sub(1) != 0 {
+                changed |= self.open_last_page(nth, index, &group, &growth);
             }
-            let (from, to) = self.growth(index, &group, &now, entry.count, entry.flags);
+            let (from, to) = self.new_entries(index, &group, &growth);
             if from < to {
                 changed = true;
-                self.extend(entry.holder, index, &group, from, to);
+                self.extend(holder, index, &group, from, to);
             }
         }
-        if entry.flags & NO_NODE != 0 {
-            self.holders.with(entry.holder, |sequence| sequence.known = sequence.known.min(sequence.len));
-        }
-        if entry.staged != NO_TOKENS && sequence.known == sequence.len {
-            let tokens = self.plan.staged_tokens(&entry);
-            self.index.store_from(&self.tables, self.limits.anchor, entry.holder, sequence.len, tokens);
+        let known = self.holders.with(holder, |sequence| {
+            if growth.flags & NO_NODE != 0 {
+                sequence.known = sequence.known.min(len);
+            }
+            sequence.known
+        });
+        let tokens = self.plan.entries.at(nth).map_or(&[][..], |entry| self.plan.staged_tokens(entry));
+        if known == len {
+            self.index.store_from(&self.tables, self.limits.anchor, holder, len, tokens);
         }
         if changed {
-            self.touch_tables(entry.holder, sequence.len);
+            self.touch_tables(holder, len);
         }
-        self.note_writable(entry.holder, sequence.len.wrapping_add(entry.count));
+        self.note_writable(holder, growth.end());
     }
 
     /// All last pages of a sequence of `len` tokens are its own now: notes how far they reach.
@@ -125,11 +131,10 @@ impl Cache<'_> {
     }
 
     /// Makes the page that the next token falls into writable; gives whether the table changed.
-    fn open_last_page(&mut self, nth: u32, index: u32, group: &Group, sequence: &Sequence) -> bool {
-        let holder = self.plan.entries.get(nth).holder;
-        let last = group.pages(sequence.len).wrapping_sub(1);
-        if self.needs_copy(holder, index, group, sequence) {
-            self.copy_page(nth, index, group, sequence, last);
+    fn open_last_page(&mut self, nth: u32, index: u32, group: &Group, growth: &Growth) -> bool {
+        let (holder, last) = (growth.holder, growth.len >> group.shift);
+        if self.needs_copy(index, group, growth) {
+            self.copy_page(nth, index, group, growth);
             return true;
         }
         let page = self.tables.get(holder, index, last);
@@ -142,13 +147,14 @@ impl Cache<'_> {
         false
     }
 
-    fn copy_page(&mut self, nth: u32, index: u32, group: &Group, sequence: &Sequence, last: u32) {
-        let holder = self.plan.entries.get(nth).holder;
+    fn copy_page(&mut self, nth: u32, index: u32, group: &Group, growth: &Growth) {
+        let (holder, last) = (growth.holder, growth.len >> group.shift);
+        let sequence = self.holders.get(holder); // its path may have moved up since the plan began
         let source = self.tables.get(holder, index, last);
         let (target, _) = self.pages.take(group.pool, 1);
         self.own(target, sequence.namespace);
         self.tables.set(holder, index, last, target);
-        let tokens = sequence.len & group.page_tokens().wrapping_sub(1);
+        let tokens = growth.len & group.page_tokens().wrapping_sub(1);
         let is_anchor = index == self.limits.anchor;
         let kind = if is_anchor && sequence.depth == last.saturating_add(1) { OF_TIP } else { OF_SHARED };
         if kind == OF_TIP {

@@ -3,18 +3,18 @@
 //! An indexed page that nobody else needs may be withdrawn from the index instead. The mark is in the page while the plan is
 //! built; finish carries it out.
 
+use super::Growth;
 use crate::cache::Cache;
 use crate::pages::NULL;
-use crate::sequence::Sequence;
 
 impl Cache<'_> {
     /// Where no page can be had for copying an indexed page that nobody else needs: it will be written in place. Groups
     /// ascending, only while their pool is short. Gives how many copies this saves.
-    pub(super) fn mark_in_place(&mut self, holder: u32, sequence: &Sequence) -> u32 {
+    pub(super) fn mark_in_place(&mut self, growth: &Growth) -> u32 {
         let mut saved = 0_u32;
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            let page = self.cut_page(holder, index, &group, sequence);
+            let page = self.cut_page(index, &group, growth);
             let pool = self.pages.pools.get(group.pool);
             if page == NULL || pool.asked <= pool.available() || !self.pages.is_indexed(page) || !self.only_ours(page) {
                 continue;
@@ -28,10 +28,10 @@ impl Cache<'_> {
     }
 
     /// Takes the marks of a sequence back.
-    pub(super) fn unmark_in_place(&mut self, holder: u32, sequence: &Sequence) {
+    pub(super) fn unmark_in_place(&mut self, growth: &Growth) {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            let page = self.cut_page(holder, index, &group, sequence);
+            let page = self.cut_page(index, &group, growth);
             if page != NULL && self.pages.is_in_place(page) {
                 self.pages.set_in_place(page, false);
                 self.plan.in_place = self.plan.in_place.saturating_sub(1);

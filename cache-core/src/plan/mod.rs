@@ -39,6 +39,22 @@ pub struct PlanEntry {
 
 crate::records::zero!(PlanEntry { holder, count, staged, flags });
 
+/// What a plan adds to a sequence of `len` tokens.
+#[derive(Clone, Copy)]
+pub(crate) struct Growth {
+    pub(crate) holder: u32,
+    pub(crate) len: u32,
+    pub(crate) count: u32,
+    /// As in [`PlanEntry`].
+    pub(crate) flags: u32,
+}
+
+impl Growth {
+    pub(crate) fn end(&self) -> u32 {
+        self.len.wrapping_add(self.count)
+    }
+}
+
 /// One copy of the open plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
