@@ -92,8 +92,19 @@ impl Cache<'_> {
         let mut path = Path { tip, depth };
         let mut cursor = self.tables.cursor(holder, anchor, depth);
         let limit = depth.saturating_add(budget).min(end);
+        let plain = parts == 0 && self.index.keeps_links_only() && self.pages.has_one_list();
         while path.depth < limit {
-            let page = self.tables.at(&mut cursor, path.depth);
+            let rest = self.tables.rest(&mut cursor, path.depth);
+            if plain && self.pages.children(path.tip) == 0 {
+                // Nothing is behind a new page, so nothing need be looked up.
+                let rest = rest.get(..limit.wrapping_sub(path.depth) as usize).unwrap_or(rest);
+                let count = self.index.link_chain(&mut self.pages, path.tip, rest);
+                let Some(&tip) = count.checked_sub(1).and_then(|last| rest.get(last as usize)) else { break };
+                path = Path { tip, depth: path.depth.wrapping_add(count) };
+                bump(&mut self.counters.published_pages, u64::from(count));
+                continue;
+            }
+            let page = rest.first().copied().unwrap_or(NULL);
             if page == NULL || !self.publish_page(holder, &mut path, page, Spans::Stored(parts)) {
                 break;
             }

@@ -95,18 +95,20 @@ impl<'m> Tables<'m> {
         Cursor { chunk: self.chunk_of(holder, group, entry) }
     }
 
-    /// The page in an entry at or behind the last one read, or NULL. O(chunks skipped).
+    /// The entries of a chunk from one on that is at or behind the last one read; empty where there is no chunk.
+    /// O(chunks skipped).
     #[inline]
-    pub(crate) fn at(&self, cursor: &mut Cursor, entry: u32) -> u32 {
+    pub(crate) fn rest(&self, cursor: &mut Cursor, entry: u32) -> &[u32] {
         let mut link = self.links.get(cursor.chunk);
         while link.number < entry >> SHIFT && cursor.chunk != 0 {
             cursor.chunk = link.next;
             link = self.links.get(link.next);
         }
         if cursor.chunk == 0 || link.number != entry >> SHIFT {
-            return NULL;
+            return &[];
         }
-        self.entries.get((cursor.chunk << SHIFT) | (entry & MASK))
+        let at = entry & MASK;
+        self.entries.slice(u64::from((cursor.chunk << SHIFT) | at), CHUNK_ENTRIES.wrapping_sub(at))
     }
 
     /// Replaces an entry whose chunk exists.

@@ -127,19 +127,24 @@ impl<'m> Index<'m> {
         if !self.is_enabled() || tokens.is_empty() {
             return;
         }
-        let mask = self.page_tokens.wrapping_sub(1);
+        let mut cursor = tables.cursor(holder, anchor, from >> self.shift);
         let (mut position, mut rest) = (from, tokens);
-        let mut cursor = tables.cursor(holder, anchor, position >> self.shift);
         while !rest.is_empty() {
-            let room = self.page_tokens.wrapping_sub(position & mask) as usize;
-            let (here, behind) = rest.split_at_checked(room).unwrap_or((rest, &[]));
-            let page = tables.at(&mut cursor, position >> self.shift);
-            if page == NULL {
+            let pages = tables.rest(&mut cursor, position >> self.shift);
+            for &page in pages.iter().take_while(|&&page| page != NULL) {
+                let offset = position & self.page_tokens.wrapping_sub(1);
+                let room = self.page_tokens.wrapping_sub(offset);
+                let (here, behind) = rest.split_at_checked(room as usize).unwrap_or((rest, &[]));
+                self.store(page, offset, here);
+                position = position.wrapping_add(room);
+                rest = behind;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            if pages.is_empty() || pages.contains(&NULL) {
                 break;
             }
-            self.store(page, position & mask, here);
-            position = position.wrapping_add(u32::try_from(here.len()).unwrap_or(0));
-            rest = behind;
         }
     }
 
@@ -216,6 +221,28 @@ impl<'m> Index<'m> {
         self.nodes = self.nodes.saturating_add(1);
     }
 
+    /// Makes pages one chain behind a node without children, as far as all of them exist. Gives how many. No media span
+    /// begins in them, and links are all that is kept of a node.
+    pub(crate) fn link_chain(&mut self, pages: &mut Pages<'_>, tip: u32, chain: &[u32]) -> u32 {
+        let (mut parent, mut count) = (tip, 0_u32);
+        for &page in chain.iter().take_while(|&&page| page != NULL) {
+            pages.add_only_child(parent, page);
+            if page == parent.wrapping_add(1) && !pages.is_root(parent) {
+                self.set_chain(parent);
+            }
+            parent = page;
+            count = count.wrapping_add(1);
+        }
+        self.nodes = self.nodes.saturating_add(count);
+        count
+    }
+
+    /// Whether links are all that is kept of a node.
+    #[inline]
+    pub(crate) fn keeps_links_only(&self) -> bool {
+        self.places == 0 && self.keys.is_empty() && self.siblings.is_empty()
+    }
+
     /// Takes a page without children out of the tree.
     #[inline]
     pub(crate) fn unlink(&mut self, pages: &mut Pages<'_>, page: u32) {
@@ -290,13 +317,7 @@ impl<'m> Index<'m> {
     }
 
     /// Evicts up to `count` pages of a pool whose cached pages are all nodes in one list. Gives how many.
-    pub(crate) fn evict_nodes(
-        &mut self,
-        pages: &mut Pages<'_>,
-        events: &mut Events<'_>,
-        pool: u32,
-        count: u32,
-    ) -> u32 {
+    pub(crate) fn evict_nodes(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, pool: u32, count: u32) -> u32 {
         let mut evicted = 0_u32;
         while evicted < count {
             let mut victims: Victims = [NULL; 64];

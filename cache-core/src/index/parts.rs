@@ -115,7 +115,11 @@ impl<'m> Parts<'m> {
     /// too small, with nothing taken.
     #[inline]
     pub(crate) fn copy(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {
-        if matches!(spans, Spans::Given([]) | Spans::Stored(0)) { Some(0) } else { self.copy_some(spans, start, tokens) }
+        if matches!(spans, Spans::Given([]) | Spans::Stored(0)) {
+            Some(0)
+        } else {
+            self.copy_some(spans, start, tokens)
+        }
     }
 
     fn copy_some(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {

@@ -317,6 +317,16 @@ impl<'m> Pages<'m> {
         })
     }
 
+    /// As [`Self::add_child`], of a parent without children.
+    #[inline]
+    pub(crate) fn add_only_child(&mut self, parent: u32, page: u32) {
+        self.records.with(page, |record| record.parent = parent);
+        self.records.with(parent, |record| {
+            record.child = page;
+            record.children = record.children.wrapping_add(1);
+        });
+    }
+
     /// Undoes [`Self::add_child`]; gives how many children are left, and the one compared without a probe. The page must
     /// have no children itself.
     #[inline]
