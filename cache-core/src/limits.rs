@@ -170,7 +170,7 @@ impl Limits {
         let token_area = (indexed as u64 + 1) * anchor_tokens as u64;
         let hung_area = (indexed as u64 + 1) * places as u64;
         let probe_slots = if matches!(config.index, IndexKind::Tree) {
-            (indexed as u64 + indexed as u64 / 3 + 1).next_power_of_two()
+            indexed as u64 + indexed as u64 / 2 + 2 // two thirds full at most
         } else {
             0
         };

@@ -1,4 +1,4 @@
-//! `kvf-growth LEAVES`: fills the index with so many leaves and evicts 64 pages, one page per call.
+//! `kvf-growth LEAVES`: fills the index with so many leaves and evicts 16 pages, one page per call.
 //!
 //! Under an instruction counter that toggles on `evict_measured` it shows what an evicted page costs at that size;
 //! `scripts/growth.sh` compares sizes. All leaves have one parent, so this counts siblings as well.
@@ -8,7 +8,7 @@ use std::env;
 
 use kvfolio::{Cache, CloseMode, Config, GroupConfig, OpenParams, OwnedStorage, PoolConfig, PoolId};
 
-const EVICTIONS: u32 = 64;
+const EVICTIONS: u32 = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let leaves: u32 = env::args().nth(1).ok_or("usage: kvf-growth LEAVES")?.parse()?;
