@@ -10,40 +10,10 @@ cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-$PWD/target}"
 work="$target/gates"
 mkdir -p "$work"
-passed=0 failed=0
-
-# gate NAME COMMAND...: runs a command quietly; shows its output only if it fails.
-gate() {
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok    $name"
-    else
-        failed=$((failed + 1))
-        echo "FAIL  $name"
-        tail -n 25 "$work/log" | sed 's/^/      /'
-        return 1
-    fi
-}
-
-summary() {
-    echo "$passed passed, $failed failed, 0 skipped"
-    [ "$failed" -eq 0 ]
-}
+source scripts/gate.sh
 
 strict="-Wall -Wextra -Wpedantic -Werror"
 sanitize="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
-
-# empty COMMAND...: what it prints is what is wrong.
-empty() {
-    local found
-    found=$("$@") || return 1
-    [ -z "$found" ] || { echo "$found"; return 1; }
-}
-
-# same FILE FILE: both list the same lines.
-same() { diff <(sort -u "$1") <(sort -u "$2"); }
 
 # header COMPILER STANDARD HEADER: the header is all that a program needs to include.
 header() {
@@ -55,7 +25,8 @@ header() {
 functions_of_header() {
     grep -oE '^[a-z][a-z0-9_ ]*[ *]kvf_[a-z0-9_]+\(' include/kvfolio.h | grep -oE 'kvf_[a-z0-9_]+\(' | tr -d '(' | sort
 }
-exports() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
+# What it exports, names with their versions; the version itself is an absolute symbol.
+exports() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort; }
 panics() { nm "$1" 2>/dev/null | awk '/panicking|slice_index_fail|unwrap_failed|expect_failed/ { print $NF }'; }
 needed() { objdump -p "$1" | awk '/NEEDED/ { print $2 }'; }
 # The one object in an archive that is not the compiler's runtime.
@@ -84,7 +55,7 @@ program() {
 hosted() {
     scripts/tools.sh gcc g++ clang clang++ asan-clang valgrind nm python3 || exit 1
 
-    gate "header is what ffi/src says" cargo run -q -p xtask -- header --check
+    gate "header and exports are what ffi/src says" cargo run -q -p xtask -- header --check
     for compiler in gcc clang; do
         local plus=${compiler/gcc/g}++
         [ $compiler = clang ] && plus=clang++
@@ -101,12 +72,13 @@ hosted() {
     gate "libraries build with checks" cargo run -q -p xtask -- capi --check || return
     local archive="$target/capi/libkvfolio.a" shared="$target/capi/libkvfolio.so"
     functions_of_header >"$work/functions"
+    sed 's/$/@@KVFOLIO_0/' "$work/functions" >"$work/versioned"
     exports "$shared" >"$work/exports"
     defines "$archive" >"$work/defined"
     gate "no panic symbol in the archive" empty panics "$archive"
     gate "no panic symbol in the shared library" empty panics "$shared"
     gate "the archive defines the functions of the header and nothing else" same "$work/functions" "$work/defined"
-    gate "the shared library exports the same" same "$work/functions" "$work/exports"
+    gate "the shared library exports the same, each with its version" same "$work/versioned" "$work/exports"
     gate "the archive needs no symbol of others" empty imports "$archive"
     gate "the shared library needs no other" empty needed "$shared"
     gate "no native library to link" cmp -s /dev/null "$target/capi/native-static-libs.txt"

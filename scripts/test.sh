@@ -19,6 +19,7 @@ unit() {
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
+package() { scripts/package.sh; }
 bare() { scripts/gates.sh bare; }
 kernels() {
     cargo rustc -q -p kvfolio-kernels --profile capi --crate-type staticlib -- --cfg kvf_capi
@@ -45,7 +46,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package bare kernels engine growth workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS

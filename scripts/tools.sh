@@ -7,6 +7,7 @@ set -euo pipefail
 declare -A package=(
     [cc]=gcc [gcc]=gcc [g++]=g++ [clang]=clang [clang++]=clang [valgrind]=valgrind [nm]=binutils [python3]=python3
     [pip]=python3-pip [make]=make [asan-clang]=libclang-rt-14-dev [ld.lld-19]=lld-19
+    [cmake]=cmake [pkg-config]=pkg-config
 )
 
 has() {
