@@ -20,7 +20,7 @@ cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/case
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
 package() { scripts/package.sh; }
-bare() { scripts/gates.sh bare; }
+firmware() { scripts/firmware.sh; }
 kernels() {
     cargo rustc -q -p kvfolio-kernels --profile capi --crate-type staticlib -- --cfg kvf_capi
     mkdir -p build/kernels
@@ -46,7 +46,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package bare kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS
