@@ -106,6 +106,12 @@ for triple in $triples; do
         facts $build $triple >>"$work/facts"
     done
 done
+# A program whose stream cannot run says why and ends with 1: here the library has no index, and is asked for one.
+refused() { ! emulate "$1" "$2" && grep -qx 'kvf_cache_required_size: KVF_ERR_CONFIG' "$work/$2.out"; }
+for triple in $triples; do
+    gate "$triple: a firmware that must fail builds" firmware small "$triple" wrong -DSEED=1 -UINDEXED -DINDEXED=1
+    gate "$triple: and fails" refused "$triple" wrong
+done
 triple=${triples%% *}
 gate "a firmware with another seed builds" firmware full $triple other -DSEED=2
 gate "it runs" emulate $triple other

@@ -8,6 +8,7 @@ A line of FACTS is "TARGET BUILD WHAT BYTES"; WHAT is archive, text, data, bss, 
 
 import re
 import sys
+import textwrap
 
 SIZES = ["archive", "text", "data", "bss", "memory"]
 HEAD = """# Sizes of the firmware, in bytes
@@ -18,12 +19,12 @@ the index, `full` with all features; both are optimised for size. `archive` is t
 `memory` of them.
 
 {sizes}
-Budgets of the archive on Cortex-M: 100 KiB for `full`, 32 KiB for `small`.
+Budgets of the archive on Cortex-M: 100 KiB for `full`, which is {full}, and 32 KiB for `small`, which is {small}.
 
 ## Stack
 
 The most that a call of each function used in 10,000 operations: the stack is painted before each call. The budget is
-512 bytes per call for `small`.
+512 bytes per call for `small`; above it {above}.
 
 {stack}"""
 
@@ -60,7 +61,21 @@ def read_facts(path):
 def write(path, numbers):
     columns = list(dict.fromkeys(column for column, _ in numbers))
     functions = [what for what in dict.fromkeys(what for _, what in numbers) if what not in SIZES]
-    text = HEAD.format(sizes=rows(columns, SIZES, numbers), stack=rows(columns, sorted(functions), numbers))
+
+    def kept(build, most):
+        sizes = [numbers[column, "archive"] for column in columns if column in (f"thumbv7em {build}", f"thumbv8m.main {build}")]
+        return "kept" if max(sizes) <= most else "not kept yet"
+
+    small = [column for column in columns if column.endswith("small")]
+    above = [f"`{name}`" for name in sorted(functions) if max(numbers.get((column, name), 0) for column in small) > 512]
+    above = "are\n" + textwrap.fill(", ".join(above), 120) if above else "is none"
+    text = HEAD.format(
+        sizes=rows(columns, SIZES, numbers),
+        full=kept("full", 100 << 10),
+        small=kept("small", 32 << 10),
+        above=above,
+        stack=rows(columns, sorted(functions), numbers),
+    )
     open(path, "w", encoding="utf-8").write(text)
 
 
