@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test header soak workloads clean
+.PHONY: demo test lib install uninstall header soak workloads clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -12,7 +12,18 @@ demo:
 test:
 	scripts/test.sh
 
-# The C header, from the sources of the C ABI.
+# libkvfolio.a and libkvfolio.so, in target/capi.
+lib:
+	cargo run -q -p xtask -- capi
+
+# Headers, libraries, kvfolio.pc and the CMake package: `make install PREFIX=/usr/local DESTDIR=`. See scripts/install.sh.
+install: lib
+	scripts/install.sh install
+uninstall:
+	scripts/install.sh uninstall
+export PREFIX LIBDIR DESTDIR
+
+# The C header and the list of exports, from the sources of the C ABI.
 header:
 	cargo run -q -p xtask -- header
 

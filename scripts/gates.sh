@@ -1,49 +1,16 @@
 #!/usr/bin/env bash
-# Gates of the C interface. One line for each, then "N passed, N failed, N skipped".
-#
-#   scripts/gates.sh        header, symbols of the libraries, C tests under sanitizers and valgrind
-#   scripts/gates.sh bare   builds the archive for a microcontroller without an operating system
-#
-# Missing tools: see tools.sh.
+# Gates of the C interface: header, symbols of the libraries, C tests under sanitizers and valgrind.
+# One line for each, then "N passed, N failed, N skipped". Missing tools: see tools.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-$PWD/target}"
 work="$target/gates"
 mkdir -p "$work"
-passed=0 failed=0
-
-# gate NAME COMMAND...: runs a command quietly; shows its output only if it fails.
-gate() {
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok    $name"
-    else
-        failed=$((failed + 1))
-        echo "FAIL  $name"
-        tail -n 25 "$work/log" | sed 's/^/      /'
-        return 1
-    fi
-}
-
-summary() {
-    echo "$passed passed, $failed failed, 0 skipped"
-    [ "$failed" -eq 0 ]
-}
+source scripts/gate.sh
+source scripts/symbols.sh
 
 strict="-Wall -Wextra -Wpedantic -Werror"
 sanitize="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
-
-# empty COMMAND...: what it prints is what is wrong.
-empty() {
-    local found
-    found=$("$@") || return 1
-    [ -z "$found" ] || { echo "$found"; return 1; }
-}
-
-# same FILE FILE: both list the same lines.
-same() { diff <(sort -u "$1") <(sort -u "$2"); }
 
 # header COMPILER STANDARD HEADER: the header is all that a program needs to include.
 header() {
@@ -55,20 +22,9 @@ header() {
 functions_of_header() {
     grep -oE '^[a-z][a-z0-9_ ]*[ *]kvf_[a-z0-9_]+\(' include/kvfolio.h | grep -oE 'kvf_[a-z0-9_]+\(' | tr -d '(' | sort
 }
-exports() { nm -D --defined-only "$1" | awk '{ print $3 }' | sort; }
-panics() { nm "$1" 2>/dev/null | awk '/panicking|slice_index_fail|unwrap_failed|expect_failed/ { print $NF }'; }
+# What it exports, names with their versions; the version itself is an absolute symbol.
+exports() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort; }
 needed() { objdump -p "$1" | awk '/NEEDED/ { print $2 }'; }
-# The one object in an archive that is not the compiler's runtime.
-own_object() {
-    local object
-    object=$(ar t "$1" | grep '^kvfolio_ffi') && ar p "$1" "$object" >"$work/own.o"
-}
-defines() { own_object "$1" && nm -g --defined-only "$work/own.o" | awk '{ print $3 }' | sort; }
-# What it takes from elsewhere, but for the functions that every C compiler asks for by itself.
-imports() {
-    own_object "$1" || return
-    nm -u "$work/own.o" | awk '$2 !~ /^(memcpy|memmove|memset|memcmp|bcmp)$/ && $2 !~ /^_GLOBAL_OFFSET_TABLE_$/ { print $2 }'
-}
 
 # program NAME COMPILER FLAGS: builds a program of tests/c and runs it. `run` is put before it.
 program() {
@@ -84,7 +40,7 @@ program() {
 hosted() {
     scripts/tools.sh gcc g++ clang clang++ asan-clang valgrind nm python3 || exit 1
 
-    gate "header is what ffi/src says" cargo run -q -p xtask -- header --check
+    gate "header and exports are what ffi/src says" cargo run -q -p xtask -- header --check
     for compiler in gcc clang; do
         local plus=${compiler/gcc/g}++
         [ $compiler = clang ] && plus=clang++
@@ -101,12 +57,13 @@ hosted() {
     gate "libraries build with checks" cargo run -q -p xtask -- capi --check || return
     local archive="$target/capi/libkvfolio.a" shared="$target/capi/libkvfolio.so"
     functions_of_header >"$work/functions"
+    sed 's/$/@@KVFOLIO_0/' "$work/functions" >"$work/versioned"
     exports "$shared" >"$work/exports"
     defines "$archive" >"$work/defined"
     gate "no panic symbol in the archive" empty panics "$archive"
     gate "no panic symbol in the shared library" empty panics "$shared"
     gate "the archive defines the functions of the header and nothing else" same "$work/functions" "$work/defined"
-    gate "the shared library exports the same" same "$work/functions" "$work/exports"
+    gate "the shared library exports the same, each with its version" same "$work/versioned" "$work/exports"
     gate "the archive needs no symbol of others" empty imports "$archive"
     gate "the shared library needs no other" empty needed "$shared"
     gate "no native library to link" cmp -s /dev/null "$target/capi/native-static-libs.txt"
@@ -129,37 +86,5 @@ hosted() {
     done
 }
 
-# Debian's own toolchain, because it carries the sources of core. It must not be mixed with rustup's.
-bare() {
-    local triple=thumbv7em-none-eabihf cargo rustc
-    if ! rustc=$(command -p -v rustc) || ! [ -d "$($rustc --print sysroot)/lib/rustlib/src/rust/library/core" ]; then
-        local packages="rustc-web cargo-web rust-web-src"
-        if [ "$(id -u)" -ne 0 ]; then
-            echo "missing tools; on Debian type: sudo apt-get install -y --no-install-recommends $packages" >&2
-            exit 1
-        fi
-        apt-get update -qq && apt-get install -y -qq --no-install-recommends $packages >/dev/null || exit 1
-    fi
-    scripts/tools.sh nm || exit 1
-    rustc=$(command -p -v rustc) cargo=$(command -p -v cargo)
-    export RUSTC="$rustc" RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/bare"
-    unset RUSTUP_TOOLCHAIN
-    local build="$cargo rustc -q -p kvfolio-ffi --profile capi --target $triple -Zbuild-std=core --crate-type staticlib"
-    gate "kvfolio-ffi builds for $triple without the index" $build --no-default-features -- --cfg kvf_capi
-    gate "kvfolio-ffi builds for $triple" $build -- --cfg kvf_capi || return
-    local archive="$target/bare/$triple/capi/libkvfolio_ffi.a"
-    gate "no panic symbol in it" empty panics "$archive"
-    gate "no float helper is asked for" empty floats "$archive"
-    gate "it needs no symbol but memory functions and integer helpers" empty bare_imports "$archive"
-}
-floats() {
-    imports "$1" | grep -E '^__aeabi_(f|d|i2f|i2d|ui2|l2|ul2|h2)|^__(add|sub|mul|div|neg|fix|float|extend|trunc|eq|ne|lt|le|gt|ge|unord)[a-z]*[sdt]f' || true
-}
-bare_imports() { imports "$1" | grep -vE '^__aeabi_(mem|u?ldivmod|u?idiv|lmul|llsl|llsr|lasr|ulcmp|lcmp)' || true; }
-
-case "${1:-}" in
-    "") hosted ;;
-    bare) bare ;;
-    *) echo "usage: gates.sh [bare]" >&2; exit 2 ;;
-esac
+hosted
 summary

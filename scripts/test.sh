@@ -19,7 +19,8 @@ unit() {
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
-bare() { scripts/gates.sh bare; }
+package() { scripts/package.sh; }
+firmware() { scripts/firmware.sh; }
 kernels() {
     cargo rustc -q -p kvfolio-kernels --profile capi --crate-type staticlib -- --cfg kvf_capi
     mkdir -p build/kernels
@@ -45,7 +46,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates bare kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS

@@ -12,7 +12,8 @@ use crate::pages::FreeSet;
 
 /// One sequence, ticket or transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C, align(64))] // what a step reads and writes is the first cache line
+#[repr(C)]
+#[cfg_attr(target_pointer_width = "64", repr(align(64)))] // what a step reads and writes is the first cache line
 pub struct Sequence {
     /// `generation` while its handle is good, else 0.
     handle: u32,

@@ -105,8 +105,8 @@ impl From<Refused> for Status {
     }
 }
 
-/// Reads a configuration and hands it on. The arrays lie on the stack: 0.5 KiB of pools, and groups in one of three sizes,
-/// so that a firmware with a few groups needs little.
+/// Reads a configuration and hands it on. Its arrays lie on the stack, in one of three sizes, so that a firmware with a few
+/// pools and groups needs little.
 ///
 /// # Safety
 /// Rule (a).
@@ -129,10 +129,10 @@ pub(crate) unsafe fn with_config(cfg: *const kvf_config, run: Run<'_>) -> Result
     let (pools, groups) =
         unsafe { (ptr::inputs(cfg.pools, cfg.n_pools as usize)?, ptr::inputs(cfg.groups, cfg.n_groups as usize)?) };
     let given = Given { cfg: &cfg, pools, groups };
-    let result = match given.groups.count {
-        0..=8 => with_groups::<8>(&given, run),
-        9..=64 => with_groups::<64>(&given, run),
-        _ => with_groups::<MAX_GROUPS>(&given, run),
+    let result = match (given.pools.count, given.groups.count) {
+        (0..=4, 0..=8) => with_arrays::<4, 8>(&given, run),
+        (_, 0..=64) => with_arrays::<MAX_POOLS, 64>(&given, run),
+        _ => with_arrays::<MAX_POOLS, MAX_GROUPS>(&given, run),
     };
     Ok(result?)
 }
@@ -148,13 +148,17 @@ struct Given<'a> {
 }
 
 #[inline(never)]
-fn with_groups<const GROUPS: usize>(given: &Given<'_>, run: Run<'_>) -> Result<(), Status> {
-    convert(given, &mut [GroupConfig::FULL; GROUPS], run)
+fn with_arrays<const POOLS: usize, const GROUPS: usize>(given: &Given<'_>, run: Run<'_>) -> Result<(), Status> {
+    convert(given, &mut [PoolConfig::default(); POOLS], &mut [GroupConfig::FULL; GROUPS], run)
 }
 
-fn convert(given: &Given<'_>, group_array: &mut [GroupConfig], run: Run<'_>) -> Result<(), Status> {
+fn convert(
+    given: &Given<'_>,
+    pool_array: &mut [PoolConfig],
+    group_array: &mut [GroupConfig],
+    run: Run<'_>,
+) -> Result<(), Status> {
     let Given { cfg, pools, groups } = given;
-    let mut pool_array = [PoolConfig::default(); MAX_POOLS];
     for (index, slot) in pool_array.iter_mut().enumerate().take(pools.count) {
         *slot = pool(&pools.get(index)?)?;
     }

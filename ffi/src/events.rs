@@ -12,7 +12,7 @@ use crate::status::{answer, kvf_status};
 use crate::types::kvf_event;
 
 /// Events moved at a time.
-const BATCH: usize = 8;
+const BATCH: usize = 4;
 
 /// Moves the oldest events to `events`, at most `cap`. `n` gets how many, `lost` how many were lost since the last call.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]

@@ -22,6 +22,30 @@
 //! - [`capi`]: the same for C, declared in `include/kvfolio_kernels.h`.
 //! - `cuda`: whether a CUDA driver is present (feature `cuda`).
 //!
+//! # Example
+//!
+//! ```
+//! use kvfolio_kernels::cpu::{self, Dtype, Geometry, PagesMut, Strides, Table};
+//!
+//! #[repr(align(64))]
+//! struct Memory([u8; 48]); // pages 0 to 2 of two tokens; page 0 is the NULL page
+//! let (mut k, mut v) = (Memory([0; 48]), Memory([0; 48]));
+//! let geometry = Geometry { dtype: Dtype::F32, page_tokens: 2, n_pages: 2, kv_heads: 1, head_dim: 2 };
+//! let strides = Strides { page: 16, token: 8, head: 8 };
+//! let mut pages = PagesMut::new(geometry, (&mut k.0, strides), (&mut v.0, strides))?;
+//!
+//! // Three tokens, to the slots that the cache gave: page 2, then the first half of page 1.
+//! let keys = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+//! cpu::append(&mut pages, &keys, &keys, &[4, 5, 2])?;
+//!
+//! // Read back through the page table.
+//! let row = [2, 1];
+//! let (mut k_out, mut v_out) = ([0.0; 6], [0.0; 6]);
+//! cpu::gather(&pages.as_pages(), &Table::new(&row, 2)?, 0, (0, 3), &mut k_out, &mut v_out)?;
+//! assert_eq!((k_out, v_out), (keys, keys));
+//! # Ok::<(), kvfolio_kernels::Error>(())
+//! ```
+//!
 //! # C archive
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Makes `include/kvfolio.h`.
+//! Makes `include/kvfolio.h`, and the list of exports beside it.
 //!
 //! cbindgen turns the Rust declarations into C ones. It prints all types first and all functions last, so its output is
 //! taken apart here and put together again by section: one per file of `ffi/src`, whose `//!` text is the banner. A type
@@ -10,6 +10,7 @@ use std::path::Path;
 
 use kvfolio_ffi::status::LIST;
 
+use crate::exports;
 use crate::text::{aligned, comment, signature, wrap};
 use crate::warnings;
 
@@ -48,24 +49,35 @@ enum Kind {
     Function,
 }
 
-/// Writes the header.
+/// Writes the header and the list of exports.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
-    fs::write(root.join(HEADER), make(root)?).map_err(|error| format!("{HEADER}: {error}"))
-}
-
-/// Compares the header with what it should be.
-pub(crate) fn check(root: &Path) -> Result<(), String> {
-    let committed = fs::read_to_string(root.join(HEADER)).map_err(|error| format!("{HEADER}: {error}"))?;
-    let made = make(root)?;
-    if committed == made {
-        return Ok(());
+    for (path, text) in files(root)? {
+        fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
     }
-    let line = committed.lines().zip(made.lines()).take_while(|(a, b)| a == b).count() + 1;
-    Err(format!("{HEADER} differs from ffi/src in line {line}; run: cargo run -p xtask -- header"))
+    Ok(())
 }
 
-fn make(root: &Path) -> Result<String, String> {
+/// Compares them with what they should be.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    for (path, made) in files(root)? {
+        let committed = fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
+        if committed != made {
+            let line = committed.lines().zip(made.lines()).take_while(|(a, b)| a == b).count() + 1;
+            return Err(format!("{path} differs from ffi/src in line {line}; run: cargo run -p xtask -- header"));
+        }
+    }
+    Ok(())
+}
+
+/// What is made from `ffi/src`: paths and texts.
+fn files(root: &Path) -> Result<[(&'static str, String); 2], String> {
     let items = declarations(root)?;
+    let functions = items.iter().filter(|item| item.kind == Kind::Function);
+    let map = exports::list(functions.map(|item| item.name.as_str()));
+    Ok([(HEADER, make(root, &items)?), (exports::MAP, map)])
+}
+
+fn make(root: &Path, items: &[Item]) -> Result<String, String> {
     let mut done = BTreeSet::from(["kvf_status".to_owned()]); // printed with its numbers
     let mut out = String::from(PREFACE);
     for (nth, section) in SECTIONS.iter().enumerate() {
@@ -81,7 +93,7 @@ fn make(root: &Path) -> Result<String, String> {
         body.push_str(&constant_lines(&constants.collect::<Vec<_>>()));
         for function in functions {
             for line in &function.code {
-                types_of(line, &items, &mut done, &mut body);
+                types_of(line, items, &mut done, &mut body);
             }
             body.push_str(&print(function));
         }

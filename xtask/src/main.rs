@@ -1,12 +1,13 @@
 //! Tasks of the developers.
 //!
 //! ```text
-//! cargo run -p xtask -- header            writes include/kvfolio.h
-//! cargo run -p xtask -- header --check    says whether it is what it should be
+//! cargo run -p xtask -- header            writes include/kvfolio.h and ffi/exports.map
+//! cargo run -p xtask -- header --check    says whether they are what they should be
 //! cargo run -p xtask -- capi [--check]    builds libkvfolio.a and libkvfolio.so; --check: with assertions, for tests
 //! ```
 
 mod capi;
+mod exports;
 mod header;
 mod text;
 mod warnings;
