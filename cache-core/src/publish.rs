@@ -143,7 +143,7 @@ impl Cache<'_> {
         let end = entry.saturating_add(1) << self.index.shift;
         for index in self.other_groups() {
             let group = self.groups.get(index);
-            if end & group.page_tokens().wrapping_sub(1) != 0 {
+            if end & group.page_tokens().wrapping_sub(1) != 0 || group.is_ring() {
                 continue;
             }
             let last = end >> group.shift;

@@ -102,6 +102,9 @@ impl Cache<'_> {
 
     /// Checks every capacity; what the pools are asked for is in `Pool::asked` afterwards.
     fn may_add(&mut self, holder: u32, sequence: &Sequence, count: u32, flags: u32) -> Result<(Extras, u32), Error> {
+        if self.limits.rings {
+            self.may_turn(holder, sequence, count)?;
+        }
         let mut flags = flags;
         let mut extras = self.ask(holder, sequence, count, flags);
         if self.limits.hidden && self.first_short_pool() == Some(self.limits.anchor_pool) {
@@ -150,10 +153,10 @@ impl Cache<'_> {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             let (from, to) = self.growth(index, &group, sequence, count, flags);
-            let copies = self.needs_copy(holder, index, &group, sequence);
-            let pages = to.wrapping_sub(from).saturating_add(u32::from(copies));
+            let copies = self.copies_needed(holder, index, &group, sequence);
+            let pages = to.wrapping_sub(from).saturating_add(copies);
             extras.chunks = extras.chunks.saturating_add(self.tables.chunks_needed(holder, index, from, to));
-            extras.copies = extras.copies.saturating_add(u32::from(copies));
+            extras.copies = extras.copies.saturating_add(copies);
             self.pages.pools.with(group.pool, |pool| pool.asked = pool.asked.saturating_add(pages));
         }
         extras
@@ -167,7 +170,7 @@ impl Cache<'_> {
             let grows = flags & NO_NODE == 0 && sequence.known == sequence.len;
             return (end, if grows { group.pages(sequence.len.wrapping_add(count)) } else { end });
         }
-        (group.pages(sequence.len), group.pages(sequence.len.wrapping_add(count)))
+        (group.entries(sequence.len), group.entries(sequence.len.wrapping_add(count)))
     }
 
     /// Whether the page that the next token falls into must be copied first.
@@ -184,8 +187,12 @@ impl Cache<'_> {
     }
 
     /// The page of a group that holds some tokens of a sequence and has room for more; NULL where the last page is full.
+    /// A ring always has room; its pages are shared together, so any one tells.
     #[inline]
     pub(super) fn cut_page(&self, holder: u32, index: u32, group: &Group, sequence: &Sequence) -> u32 {
+        if group.is_ring() {
+            return self.tables.get(holder, index, 0);
+        }
         if sequence.len & group.page_tokens().wrapping_sub(1) == 0 {
             return NULL;
         }
@@ -199,7 +206,7 @@ impl Cache<'_> {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             if self.needs_copy(holder, index, &group, sequence) {
-                let page = self.tables.get(holder, index, group.pages(sequence.len).wrapping_sub(1));
+                let page = self.cut_page(holder, index, &group, sequence);
                 if !self.pages.is_indexed(page) {
                     self.pages.set_replaced(page, self.pages.replaced(page).saturating_add(1));
                 }
@@ -247,13 +254,14 @@ impl Cache<'_> {
     }
 
     /// Whether an empty cache could hold a sequence of `len` tokens while it gains `count`; sealed pages stay sealed.
-    fn fits_alone(&self, holder: u32, len: u32, count: u32) -> bool {
-        (0..self.limits.pools).all(|pool| {
-            let need = (0..self.visible_groups()).fold(0_u64, |sum, index| {
-                sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
-            });
-            need <= u64::from(self.pages.pools.get(pool).pages)
-        })
+    pub(super) fn fits_alone(&self, holder: u32, len: u32, count: u32) -> bool {
+        self.turns(count)
+            && (0..self.limits.pools).all(|pool| {
+                let need = (0..self.visible_groups()).fold(0_u64, |sum, index| {
+                    sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
+                });
+                need <= u64::from(self.pages.pools.get(pool).pages)
+            })
     }
 
     /// Pages of a pool that one group of a sequence needs while the sequence gains `count` tokens.
@@ -267,8 +275,11 @@ impl Cache<'_> {
     fn chunks_alone(&self, sequence: &Sequence, count: u32) -> u32 {
         (0..self.limits.groups).fold(0, |sum: u32, index| {
             let group = self.groups.get(index);
-            let first = group.first(sequence.len);
             let len = sequence.len.saturating_add(count);
+            if group.is_ring() {
+                return sum.saturating_add(crate::table::Tables::chunks_for(0, 0, group.entries(len)));
+            }
+            let first = group.first(sequence.len);
             let sinks = group.sink_pages(len).min(first);
             sum.saturating_add(crate::table::Tables::chunks_for(sinks, first, group.pages(len)))
         })

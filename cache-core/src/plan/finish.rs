@@ -4,6 +4,7 @@ use super::{IN_PAGE, NO_NODE, NO_TOKENS, PlanCopy, PlanEntry, State};
 use super::{OF_SEAL, OF_SHARED, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::export::count;
 use crate::group::Group;
 use crate::ids::{GroupId, PageId};
 use crate::mem::bump;
@@ -64,7 +65,7 @@ impl Cache<'_> {
         }
         self.seal_pages();
         report.sequences = self.plan.entry_count;
-        report.copies = self.plan.copy_count;
+        report.copies = if self.limits.rings { count(self.copies().count()) } else { self.plan.copy_count };
         report.scrubs = self.plan.scrub_count;
         bump(&mut self.counters.copied_pages, u64::from(report.copies));
         bump(&mut self.counters.plans, 1);
@@ -106,7 +107,9 @@ impl Cache<'_> {
             let group = self.groups.get(index);
             // The path may move up while pages are replaced, so the sequence is read again.
             let now = self.holders.get(entry.holder);
-            if sequence.len & group.page_tokens().wrapping_sub(1) != 0 {
+            if group.is_ring() {
+                changed |= self.turn_ring(nth, index, &group, &now);
+            } else if sequence.len & group.page_tokens().wrapping_sub(1) != 0 {
                 changed |= self.open_last_page(nth, index, &group, &now);
             }
             let (from, to) = self.growth(index, &group, &now, entry.count, entry.flags);
@@ -125,14 +128,14 @@ impl Cache<'_> {
         if changed {
             self.touch_tables(entry.holder, sequence.len);
         }
-        self.note_writable(entry.holder, sequence.len.wrapping_add(entry.count));
+        self.note_writable(entry.holder, sequence.len, sequence.len.wrapping_add(entry.count));
     }
 
-    /// All last pages of a sequence of `len` tokens are its own now: notes how far they reach.
-    fn note_writable(&mut self, holder: u32, len: u32) {
-        let anchor = self.limits.anchor;
-        let page = self.tables.get(holder, anchor, len.wrapping_sub(1) >> self.index.shift);
-        let ends = self.groups.iter().map(|group| group.pages(len) << group.shift);
+    /// All last pages of a sequence that grows from `from` to `len` tokens are its own now: notes how far they reach.
+    fn note_writable(&mut self, holder: u32, from: u32, len: u32) {
+        let entry = self.anchor().entry_of(len.wrapping_sub(1) >> self.index.shift);
+        let page = self.tables.get(holder, self.limits.anchor, entry);
+        let ends = self.groups.iter().map(|group| group.writable(from, len));
         let end = if page == NULL { 0 } else { ends.min().unwrap_or(0) };
         self.holders.with(holder, |sequence| (sequence.writable, sequence.last_page) = (end, page));
     }
@@ -251,7 +254,7 @@ impl Cache<'_> {
                     seals: copy.kind == OF_SEAL,
                 }
             })
-            .filter(|copy| u32::from(copy.group.get()) < self.visible_groups())
+            .filter(|copy| u32::from(copy.group.get()) < self.visible_groups() && copy.tokens > 0)
     }
 
     /// Pages of the last finished plan whose content another namespace left, as (pool, page).

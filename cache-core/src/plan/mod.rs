@@ -15,6 +15,7 @@ mod commit;
 mod estimate;
 mod finish;
 mod in_place;
+mod ring;
 mod seal;
 
 pub use commit::Accept;
