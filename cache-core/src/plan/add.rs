@@ -94,6 +94,7 @@ impl Cache<'_> {
         self.promise_quota(sequence);
         if extras.copies > 0 {
             self.mark_replaced(holder, sequence);
+            self.plan.note_leaver(sequence);
         }
         self.plan.chunks = self.plan.chunks.saturating_add(extras.chunks);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(extras.copies);
@@ -181,7 +182,9 @@ impl Cache<'_> {
             return false;
         }
         if !self.pages.is_indexed(page) {
-            return self.pages.count(page).saturating_sub(self.pages.replaced(page)) > 1;
+            let left = self.pages.replaced(page);
+            let others = self.pages.count(page).saturating_sub(left) > 1;
+            return others || (left > 0 && self.leaves_more(index, page, sequence));
         }
         !self.pages.is_in_place(page)
     }

@@ -105,7 +105,7 @@ impl Model {
         let sequence = &self.state.sequences[&seq];
         (0..self.spec.groups.len())
             .map(|group| match self.partial_page(sequence, group) {
-                Some(id) if self.must_copy((self.pool_of(group), id), group, before) => Last::Copy,
+                Some(id) if self.must_copy((self.pool_of(group), id), group, sequence.len(), before) => Last::Copy,
                 _ => Last::InPlace,
             })
             .collect()
@@ -118,13 +118,18 @@ impl Model {
         is_partial.then(|| sequence.tables[group][index as usize])
     }
 
-    /// The copy rule: indexed, pinned, or still in more than one table.
-    fn must_copy(&self, page: Page, group: usize, before: &[Entry]) -> bool {
+    /// The copy rule: indexed, pinned, still in more than one table, or left in this plan by a sequence with more than
+    /// `len` tokens, to which an abort gives it back.
+    fn must_copy(&self, page: Page, group: usize, len: u32, before: &[Entry]) -> bool {
         let indexed = self.state.index.homes.contains_key(&page);
         let pinned = self.pins().contains_key(&page);
         let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
-        let replaced = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before)).count();
-        indexed || pinned || entries - replaced > 1
+        let left: Vec<&Entry> = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before)).collect();
+        indexed || pinned || entries - left.len() > 1 || self.any_longer(&left, len)
+    }
+
+    pub(super) fn any_longer(&self, entries: &[&Entry], len: u32) -> bool {
+        entries.iter().any(|entry| self.state.sequences[&entry.seq].len() > len)
     }
 
     fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry]) -> bool {
@@ -133,7 +138,7 @@ impl Model {
             return false;
         }
         let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
-        self.must_copy((self.pool_of(group), id), group, &before[..at])
+        self.must_copy((self.pool_of(group), id), group, sequence.len(), &before[..at])
     }
 
     /// Whether the page may leave the index instead of being copied: nobody else can see it.

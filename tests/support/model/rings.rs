@@ -41,10 +41,11 @@ impl Model {
         };
         let pinned = self.pins().contains_key(&(self.pool_of(group), page));
         let owners = self.state.sequences.keys().filter(|other| first(other) == Some(page)).count();
-        let replaced = (0..before.len())
+        let left: Vec<&Entry> = (0..before.len())
             .filter(|&at| first(&before[at].seq) == Some(page) && self.needs_ring(before[at].seq, group, &before[..at]))
-            .count();
-        pinned || owners - replaced > 1
+            .map(|at| &before[at])
+            .collect();
+        pinned || owners - left.len() > 1 || self.any_longer(&left, self.state.sequences[&seq].len())
     }
 
     /// The table of a ring group as the finished plan has it.
