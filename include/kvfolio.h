@@ -177,6 +177,10 @@ typedef struct kvf_group_config {
     uint32_t sinks;       /* Window groups: tokens at the start that are never dropped. */
     uint32_t window_keep; /* KVF_WINDOW_* */
     uint32_t flags;       /* KVF_GROUP_CONTIGUOUS or 0 */
+    uint32_t ring_tokens; /* Window groups: most tokens of one kvf_plan_add where a sequence
+                           * keeps its pages as a fixed ring, from its first token until it is
+                           * closed or empty. They are never published, so nothing matches then.
+                           * 0 = pages come and go. */
 } kvf_group_config;
 
 #define KVF_INDEX_TREE 0          /* Radix tree: any pool size. */
@@ -212,7 +216,7 @@ typedef struct kvf_config {
     uint32_t plan_tokens;           /* Tokens that one plan may carry at most. 0 = 64 per
                                      * sequence of a plan, at least 4,096. */
     uint32_t plan_copies;           /* Copies in one plan at most. 0 = one per sequence and group
-                                     * of a plan. */
+                                     * of a plan, and all pages of its fixed rings. */
     uint32_t key_parts;             /* Media spans stored, over all sequences and indexed pages.
                                      * 0 = none. */
     uint32_t events;                /* Events kept until they are read. 0 = none are made. */
@@ -777,8 +781,9 @@ typedef struct kvf_ring_report {
 
 /*
  * Writes a sequence's window as sink columns followed by a ring of `ring` columns; columns without
- * a page are 0. KVF_ERR_ARGUMENT for a group without a window, or when more pages are resident than
- * the ring has columns.
+ * a page are 0. Where the group is a fixed ring, `ring` is its number of columns and the row is
+ * what the sequence owns. KVF_ERR_ARGUMENT for a group without a window, when more pages are
+ * resident than the ring has columns, or when a fixed ring has another number of them.
  */
 kvf_status kvf_table_ring(const kvf_cache *cache, kvf_seq seq, uint32_t group, uint32_t ring,
                           int32_t *out, size_t cap, kvf_ring_report *report);

@@ -131,7 +131,7 @@ impl<'m> Cache<'m> {
             if u32::from(index) != self.limits.anchor {
                 group.place = place;
                 group.per_node = 1 << self.index.shift.saturating_sub(group.shift);
-                if config.index != IndexKind::None {
+                if config.index != IndexKind::None && !group.is_ring() {
                     for _ in 0..group.per_node {
                         self.index.set_group_of_place(place, index);
                         place = place.saturating_add(1);

@@ -26,7 +26,8 @@ pub enum Rule {
     Lookup = 6,
     /// A page of another group and its node point at each other. Index: the page.
     Hung = 7,
-    /// Rows hold a page for every token that a query may read. Index: the sequence, ticket or transfer.
+    /// Rows hold a page for every token that a query may read; fixed rings are whole and not indexed. Index: the sequence,
+    /// ticket or transfer.
     Table = 8,
     /// published <= verified <= len, known <= len. Index: the sequence, ticket or transfer.
     Cursors = 9,
@@ -315,10 +316,13 @@ impl Cache<'_> {
                 let written = self.written(&state);
                 for index in 0..self.limits.groups {
                     let group = self.groups.get(index);
-                    let end = self.row_end(index, &state, written);
-                    let first = group.first(state.len).min(end);
+                    let end = self.stored_end(index, &state, written);
+                    let first = if group.is_ring() { 0 } else { group.first(state.len).min(end) };
                     let sinks = group.sink_pages(written).min(first);
-                    let all = (0..sinks).chain(first..end).all(|entry| self.tables.get(holder, index, entry) != NULL);
+                    let all = (0..sinks).chain(first..end).all(|entry| {
+                        let page = self.tables.get(holder, index, entry);
+                        page != NULL && !(group.is_ring() && self.pages.is_indexed(page))
+                    });
                     let none_behind = self.tables.get(holder, index, end) == NULL;
                     ensure(all && none_behind, Rule::Table, holder)?;
                 }

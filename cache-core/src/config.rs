@@ -68,6 +68,11 @@ pub struct GroupConfig {
     pub sealed_pool: u16,
     /// What becomes of pages that leave the window.
     pub window_keep: WindowKeep,
+    /// Most tokens of one `plan_add`, for a window group that keeps its pages as a fixed ring: a sequence takes
+    /// `ceil((window + ring_tokens - 1) / page_tokens) + 1` pages and those of its sinks with its first token and writes them
+    /// over and over until it is closed or empty. Such pages are never published, so nothing matches in a cache with such a
+    /// group. 0 = no ring: pages come and go.
+    pub ring_tokens: u32,
     /// Whether new pages of one call should have consecutive ids where a run is free. Never evicts for it.
     pub contiguous: bool,
 }
@@ -80,6 +85,7 @@ impl GroupConfig {
         pool: 0,
         sealed_pool: 0,
         window_keep: WindowKeep::Cached,
+        ring_tokens: 0,
         contiguous: false,
     };
 }
@@ -129,7 +135,7 @@ pub struct Config<'a> {
     pub plan_sequences: u32,
     /// Tokens that one plan may carry at most; 0 = 64 per sequence of a plan, at least 4,096.
     pub plan_tokens: u32,
-    /// Copies in one plan at most; 0 = one per sequence and group of a plan.
+    /// Copies in one plan at most; 0 = one per sequence and group of a plan, and all pages of its fixed rings.
     pub plan_copies: u32,
     /// Media spans stored, over all sequences and indexed pages; 0 = none.
     pub key_parts: u32,
@@ -204,7 +210,7 @@ pub enum ConfigError {
     PageTokens = 3,
     /// A group names a pool that does not exist, or a sealed pool that it cannot have.
     GroupPool = 4,
-    /// A window of no tokens.
+    /// A window of no tokens, or a fixed ring where there is no window.
     Window = 5,
     /// No sequence or more than `2^20`.
     Sequences = 6,
@@ -231,7 +237,7 @@ impl fmt::Display for ConfigError {
             Self::Groups => "groups: 1 to 1024 of them",
             Self::PageTokens => "page_tokens: a power of two from 1 to 256",
             Self::GroupPool => "group names a pool that does not exist",
-            Self::Window => "window: at least 1 token",
+            Self::Window => "window: at least 1 token; ring_tokens: for window groups only",
             Self::Sequences => "sequences: 1 to 2^20",
             Self::Handles => "tickets, transfers, namespaces, leases: at most 2^20 each",
             Self::Quotas => "quotas: at most 64, and not more than namespaces",

@@ -45,7 +45,7 @@ impl Cache<'_> {
     pub(crate) fn may_share(&self, from: u32, at: u32, count: u32) -> Result<(), Error> {
         let state = self.holders.get(from);
         let chunks = (0..self.limits.groups).fold(0_u32, |sum, index| {
-            let end = self.row_end(index, &state, at);
+            let end = self.stored_end(index, &state, at);
             sum.saturating_add(self.tables.chunks_below(from, index, end))
         });
         self.may_take_chunks(chunks.saturating_mul(count))?;
@@ -69,8 +69,8 @@ impl Cache<'_> {
         self.pages.hold(tip, who);
         let mut duplicates = 0_u32;
         for index in 0..self.limits.groups {
-            let row_end = self.row_end(index, &state, at);
-            self.tables.copy_row(from, to, index, row_end);
+            let stored_end = self.stored_end(index, &state, at);
+            self.tables.copy_row(from, to, index, stored_end);
             for (base, entries) in self.tables.chunks_of(to, index) {
                 for (entry, &page) in (base..).zip(entries).filter(|&(_, &page)| page != NULL) {
                     if index != anchor || entry >= depth {
@@ -85,7 +85,7 @@ impl Cache<'_> {
                 }
             }
         }
-        for index in self.other_groups() {
+        for index in 0..self.limits.groups {
             let first = self.tables.first(from, index).min(self.groups.get(index).first(at));
             self.tables.set_first(to, index, first);
         }
@@ -113,13 +113,13 @@ impl Cache<'_> {
     pub fn shared_tokens(&self, a: SequenceId, b: SequenceId) -> Result<u32, Error> {
         let (a, b) = (self.sequence(a)?, self.sequence(b)?);
         let (state_a, state_b) = (self.holders.get(a), self.holders.get(b));
-        let anchor = self.limits.anchor;
+        let (anchor, group) = (self.limits.anchor, self.anchor());
         let len = state_a.len.min(state_b.len);
         let pages = self.row_end(anchor, &state_a, len).min(self.row_end(anchor, &state_b, len));
         let same = (0..pages)
             .take_while(|&entry| {
-                let page = self.tables.get(a, anchor, entry);
-                page != NULL && page == self.tables.get(b, anchor, entry)
+                let page = self.page_of(a, anchor, &group, entry);
+                page != NULL && page == self.page_of(b, anchor, &group, entry)
             })
             .count();
         Ok(u32::try_from(same).unwrap_or(0).saturating_mul(self.index.page_tokens).min(len))

@@ -21,11 +21,13 @@ pub struct Group {
     pub(crate) place: u32,
     /// Its pages per node, where they are smaller than a node; else 1.
     pub(crate) per_node: u32,
+    /// Most tokens that one plan adds to a fixed ring; 0 = no ring.
+    pub(crate) ring_tokens: u32,
     /// Bit 0: withdraw pages that leave the window. Bit 1: wants runs.
     flags: u32,
 }
 
-crate::records::zero!(Group { shift, pool, sealed_pool, window, sinks, place, per_node, flags });
+crate::records::zero!(Group { shift, pool, sealed_pool, window, sinks, place, per_node, ring_tokens, flags });
 
 impl Group {
     pub(crate) fn new(config: &GroupConfig) -> Self {
@@ -42,6 +44,7 @@ impl Group {
             sinks,
             place: 0,
             per_node: 1,
+            ring_tokens: config.ring_tokens,
             flags: exact | u32::from(config.contiguous) << 1,
         }
     }
@@ -88,9 +91,59 @@ impl Group {
 
     /// Pages resident while a plan adds `count` tokens to a sequence of `len`.
     pub(crate) fn resident(&self, len: u32, count: u32) -> u32 {
+        if self.is_ring() {
+            return self.entries(len.saturating_add(count));
+        }
         let end = self.pages(len.saturating_add(count));
         let first = self.first(len);
         let sinks = self.sink_pages(len.saturating_add(count)).min(first);
         end.saturating_sub(first).saturating_add(sinks)
+    }
+
+    /// Whether its pages are a fixed ring.
+    #[inline]
+    pub(crate) fn is_ring(&self) -> bool {
+        self.ring_tokens != 0
+    }
+
+    /// Columns of a ring that holds the window while `tokens` tokens are added, sinks apart.
+    pub(crate) fn ring(&self, tokens: u32) -> u32 {
+        self.pages(self.window.saturating_add(tokens).saturating_sub(1)).saturating_add(1)
+    }
+
+    /// Entries of its rows at `len` tokens: one per page, or a whole ring as soon as there is a token.
+    #[inline]
+    pub(crate) fn entries(&self, len: u32) -> u32 {
+        match (self.is_ring(), len) {
+            (false, _) => self.pages(len),
+            (true, 0) => 0,
+            (true, _) => self.sink_pages(u32::MAX).saturating_add(self.ring(self.ring_tokens)),
+        }
+    }
+
+    /// The entry of its rows that holds a page.
+    #[inline]
+    pub(crate) fn entry_of(&self, page: u32) -> u32 {
+        if !self.is_ring() {
+            return page;
+        }
+        let sinks = self.sink_pages(u32::MAX);
+        let column = page.checked_rem(self.ring(self.ring_tokens)).unwrap_or(0);
+        if page < sinks { page } else { sinks.saturating_add(column) }
+    }
+
+    /// The last of the pages below `end` that an entry of a ring holds.
+    pub(crate) fn page_in(&self, entry: u32, end: u32) -> Option<u32> {
+        let sinks = self.sink_pages(u32::MAX);
+        let Some(column) = entry.checked_sub(sinks) else { return (entry < end).then_some(entry) };
+        let (ring, last) = (self.ring(self.ring_tokens), end.checked_sub(1)?);
+        let behind = last.checked_rem(ring)?.saturating_add(ring).saturating_sub(column).checked_rem(ring)?;
+        last.checked_sub(behind).filter(|&page| page >= sinks)
+    }
+
+    /// Tokens below this are written without a new page once `from..len` are; a ring takes no more than its most at a time.
+    pub(crate) fn writable(&self, from: u32, len: u32) -> u32 {
+        let end = self.pages(len) << self.shift;
+        if self.is_ring() { end.min(from.saturating_add(self.ring_tokens)) } else { end }
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Limits {
     pub(crate) index: IndexKind,
     /// Whether some group has a window.
     pub(crate) windows: bool,
+    /// Whether some group is a fixed ring.
+    pub(crate) rings: bool,
     pub(crate) fifo: bool,
     pub(crate) counted: bool,
     pub(crate) partial_tail: bool,
@@ -79,7 +81,7 @@ impl Limits {
             counted |= matches!(pools[i].policy, Policy::Lfu);
             i += 1;
         }
-        let (mut anchor, mut largest, mut windows, mut g) = (groups.len(), 1_u16, false, 0);
+        let (mut anchor, mut largest, mut windows, mut ring_pages, mut g) = (groups.len(), 1_u16, false, 0_u64, 0);
         while g < groups.len() {
             let group = &groups[g];
             if group.page_tokens == 0 || group.page_tokens > 256 || !group.page_tokens.is_power_of_two() {
@@ -95,8 +97,18 @@ impl Limits {
             match group.kind {
                 GroupKind::Full if anchor == groups.len() => anchor = g,
                 GroupKind::Window { window: 0, .. } => return Err(ConfigError::Window),
-                GroupKind::Window { .. } => windows = true,
+                GroupKind::Window { window, sinks } => {
+                    windows = true;
+                    if group.ring_tokens != 0 {
+                        let tokens = window as u64 + group.ring_tokens as u64 - 1;
+                        ring_pages += tokens.div_ceil(group.page_tokens as u64) + 1;
+                        ring_pages += (sinks as u64).div_ceil(group.page_tokens as u64);
+                    }
+                }
                 GroupKind::Full => {}
+            }
+            if group.ring_tokens != 0 && matches!(group.kind, GroupKind::Full) {
+                return Err(ConfigError::Window);
             }
             if group.page_tokens > largest {
                 largest = group.page_tokens;
@@ -129,7 +141,7 @@ impl Limits {
         };
         let (mut places, mut g) = (0_u32, 0);
         while g < groups.len() {
-            if g != anchor {
+            if g != anchor && groups[g].ring_tokens == 0 {
                 let own = groups[g].page_tokens as u32;
                 places += if own >= anchor_tokens { 1 } else { anchor_tokens >> own.trailing_zeros() };
             }
@@ -165,8 +177,14 @@ impl Limits {
         let plan_sequences = or(config.plan_sequences, config.sequences);
         let tokens_default = if plan_sequences as u64 * 64 < 4096 { 4096 } else { plan_sequences as u64 * 64 };
         let plan_tokens = if config.plan_tokens == 0 { tokens_default } else { config.plan_tokens as u64 };
-        let copies =
-            if config.plan_copies == 0 { plan_sequences as u64 * all_groups } else { config.plan_copies as u64 };
+        // No plan copies more pages than there are.
+        let most_rings =
+            if plan_sequences as u64 * ring_pages < pages { plan_sequences as u64 * ring_pages } else { pages };
+        let copies = if config.plan_copies == 0 {
+            plan_sequences as u64 * all_groups + most_rings
+        } else {
+            config.plan_copies as u64
+        };
         let token_area = (indexed as u64 + 1) * anchor_tokens as u64;
         let hung_area = (indexed as u64 + 1) * places as u64;
         let probe_slots = if matches!(config.index, IndexKind::Tree) {
@@ -215,6 +233,7 @@ impl Limits {
             probe_slots: probe_slots as u32,
             index: config.index,
             windows,
+            rings: ring_pages > 0,
             fifo,
             counted,
             partial_tail: config.partial_tail,

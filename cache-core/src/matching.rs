@@ -63,7 +63,7 @@ impl Cache<'_> {
         let count = u32::try_from(prompt.tokens.len()).map_err(|_| Error::Argument)?;
         let limit = limit.min(count);
         let root = self.pages.root(slot);
-        if !self.index.is_enabled() {
+        if !self.index.is_enabled() || self.limits.rings {
             return Ok(Found { at: Resume { node: root, depth: 0 }, tokens: 0 });
         }
         let spans = Spans::Given(prompt.spans);

@@ -174,7 +174,7 @@ impl Cache<'_> {
         let end = path.depth << self.index.shift;
         for index in self.other_groups() {
             let group = self.groups.get(index);
-            if end & group.page_tokens().wrapping_sub(1) != 0 {
+            if end & group.page_tokens().wrapping_sub(1) != 0 || group.is_ring() {
                 continue;
             }
             let last = end >> group.shift;

@@ -134,8 +134,7 @@ impl Cache<'_> {
         if len > sequence.len {
             return Err(Error::Argument);
         }
-        for index in self.other_groups() {
-            let group = self.groups.get(index);
+        for (index, group) in (0..).zip(self.groups.iter()) {
             let needed = group.first(len).max(group.sink_pages(len));
             if needed < self.tables.first(holder, index).min(group.pages(len)) {
                 return Err(Error::WindowLost);
@@ -154,17 +153,18 @@ impl Cache<'_> {
     fn cut(&mut self, holder: u32, len: u32) {
         for index in self.other_groups() {
             let group = self.groups.get(index);
-            self.release_row(holder, index, group.pages(len), Holder::Live);
-            let first = self.tables.first(holder, index).min(group.first(len));
-            self.tables.set_first(holder, index, first);
+            self.release_row(holder, index, group.entries(len), Holder::Live);
         }
         let (end, depth) = self.path_below(holder, len);
         // A duplicate that is cut in two is an ordinary private page from now on.
         let halved = depth < end.min(self.holders.get(holder).depth);
         self.release_path(holder, end, depth, Holder::Live);
         for index in 0..self.limits.groups {
-            let sealed = self.tables.sealed(holder, index).min(self.groups.get(index).pages(len));
+            let group = self.groups.get(index);
+            let sealed = self.tables.sealed(holder, index).min(group.pages(len));
             self.tables.set_sealed(holder, index, sealed);
+            let first = self.tables.first(holder, index).min(group.first(len));
+            self.tables.set_first(holder, index, first);
         }
         let parts = self.holders.get(holder).parts;
         let parts = if parts == 0 { 0 } else { self.index.parts.truncate(parts, len) };

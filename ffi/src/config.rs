@@ -231,6 +231,7 @@ fn group(given: &kvf_group_config) -> Result<GroupConfig, Status> {
         pool: narrow(given.pool),
         sealed_pool: narrow(given.sealed_pool),
         window_keep,
+        ring_tokens: given.ring_tokens,
         contiguous: given.flags & KVF_GROUP_CONTIGUOUS != 0,
     })
 }

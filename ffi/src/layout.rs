@@ -32,8 +32,8 @@ macro_rules! layout {
 
 layout! {
     kvf_pool_config policy 12 { pages 4, policy 8 };
-    kvf_group_config sealed_pool 36 {
-        kind 4, page_tokens 8, pool 12, sealed_pool 16, window 20, sinks 24, window_keep 28, flags 32
+    kvf_group_config sealed_pool 40 {
+        kind 4, page_tokens 8, pool 12, sealed_pool 16, window 20, sinks 24, window_keep 28, flags 32, ring_tokens 36
     };
     kvf_config tickets 112 {
         abi_version 4, pools 8, groups 16, n_pools 24, n_groups 28, sequences 32, tickets 36, transfers 40, namespaces 44,

@@ -167,7 +167,9 @@ pub unsafe extern "C" fn kvf_table_ring_pages(
 }
 
 /// Writes a sequence's window as sink columns followed by a ring of `ring` columns; columns without a page are 0.
-/// KVF_ERR_ARGUMENT for a group without a window, or when more pages are resident than the ring has columns.
+/// Where the group is a fixed ring, `ring` is its number of columns and the row is what the sequence owns.
+/// KVF_ERR_ARGUMENT for a group without a window, when more pages are resident than the ring has columns, or when a fixed
+/// ring has another number of them.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_table_ring(
     cache: *const kvf_cache,

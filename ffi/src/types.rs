@@ -72,6 +72,9 @@ pub struct kvf_group_config {
     pub window_keep: u32,
     /// KVF_GROUP_CONTIGUOUS or 0
     pub flags: u32,
+    /// Window groups: most tokens of one kvf_plan_add where a sequence keeps its pages as a fixed ring, from its first token
+    /// until it is closed or empty. They are never published, so nothing matches then. 0 = pages come and go.
+    pub ring_tokens: u32,
 }
 
 /// Radix tree: any pool size.
@@ -119,7 +122,7 @@ pub struct kvf_config {
     pub plan_sequences: u32,
     /// Tokens that one plan may carry at most. 0 = 64 per sequence of a plan, at least 4,096.
     pub plan_tokens: u32,
-    /// Copies in one plan at most. 0 = one per sequence and group of a plan.
+    /// Copies in one plan at most. 0 = one per sequence and group of a plan, and all pages of its fixed rings.
     pub plan_copies: u32,
     /// Media spans stored, over all sequences and indexed pages. 0 = none.
     pub key_parts: u32,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use kvfolio_tests::op::Op;
 use kvfolio_tests::rng::Rng;
 use kvfolio_tests::runner::Harness;
-use kvfolio_tests::spec::{GroupKind, GroupSpec, Policy, PoolSpec, Spec};
+use kvfolio_tests::spec::{GroupKind, GroupSpec, IndexKind, Policy, PoolSpec, Spec};
 use kvfolio_tests::stream::{self, Failure};
 use kvfolio_tests::{drivers, guided, shrink, text};
 
@@ -22,6 +22,9 @@ const MOST_RUNS: u32 = 1_500;
 
 /// Configurations drawn by chance.
 const RANDOM: u64 = 16;
+
+/// Configurations with fixed rings drawn by chance.
+const RANDOM_RINGS: usize = 8;
 
 fn main() -> ExitCode {
     let (mut ops, mut seed, mut only, mut without) = (20_000usize, 1u64, String::new(), None);
@@ -89,13 +92,43 @@ fn grid() -> Vec<(String, Spec)> {
     let mut wide = Spec { pools: vec![PoolSpec { pages: 2048, policy: Policy::Lru }], ..Spec::default() };
     wide.groups = (0..90).map(|group| GroupSpec { pool: 0, ..group_of(group % 2, 4) }).collect();
     grid.push(("P4 groups90 N2048".into(), wide));
+    grid.extend(rings());
     // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
     grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
     grid
 }
 
+/// Fixed rings: alone, beside a full group, beside a plain window, in a pool of their own and in a common one.
+fn rings() -> Vec<(String, Spec)> {
+    let mut grid = Vec::new();
+    for (page_tokens, ring) in [(1, 3), (4, 1), (4, 9), (16, 40)] {
+        for groups in ["ring", "full ring", "full window ring", "window ring"] {
+            let mut spec = Spec { pools: vec![PoolSpec { pages: 48, policy: Policy::Lru }; 2], ..Spec::default() };
+            for word in groups.split(' ') {
+                let group = group_of(u16::from(word != "full"), page_tokens);
+                spec.groups.push(GroupSpec { ring: if word == "ring" { ring } else { 0 }, ..group });
+            }
+            if spec.anchor().is_none() {
+                spec.index = IndexKind::None;
+            }
+            spec.groups.iter_mut().filter(|_| ring == 9).for_each(|group| group.pool = 0);
+            grid.push((format!("P{page_tokens} ring{ring} {groups}"), spec));
+        }
+    }
+    let ringed = |n: u64| {
+        let mut rng = Rng::new(1000 + n);
+        let mut spec = guided::spec(&mut rng);
+        for group in spec.groups.iter_mut().filter(|group| group.kind != GroupKind::Full) {
+            group.ring = 1 + rng.below(3 * u64::from(group.page_tokens) + 4) as u32;
+        }
+        spec.groups.iter().any(|group| group.ring > 0).then(|| (format!("random ring {n}"), spec))
+    };
+    grid.extend((0..).filter_map(ringed).take(RANDOM_RINGS));
+    grid
+}
+
 fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
-    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false };
+    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false, ring: 0 };
     match group {
         0 => full,
         1 => GroupSpec { kind: GroupKind::Window { window: 2 * page_tokens + 3, sinks: page_tokens / 2 + 1 }, ..full },

@@ -16,7 +16,7 @@ FIELD(kvf_pool_config, struct_size, 0);
 FIELD(kvf_pool_config, pages, 4);
 FIELD(kvf_pool_config, policy, 8);
 
-SIZE(kvf_group_config, 36);
+SIZE(kvf_group_config, 40);
 FIELD(kvf_group_config, struct_size, 0);
 FIELD(kvf_group_config, kind, 4);
 FIELD(kvf_group_config, page_tokens, 8);
@@ -26,6 +26,7 @@ FIELD(kvf_group_config, window, 20);
 FIELD(kvf_group_config, sinks, 24);
 FIELD(kvf_group_config, window_keep, 28);
 FIELD(kvf_group_config, flags, 32);
+FIELD(kvf_group_config, ring_tokens, 36);
 
 SIZE(kvf_config, 112);
 FIELD(kvf_config, struct_size, 0);

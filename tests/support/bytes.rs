@@ -12,8 +12,8 @@ mod wire;
 use crate::op::Op;
 use crate::spec::Spec;
 
-/// The only version so far; a first byte that names no version means the newest.
-pub const VERSION: u8 = 1;
+/// The newest version and the only one that is read; the first byte names it.
+pub const VERSION: u8 = 2;
 
 /// Reads a program. Total.
 pub fn decode(bytes: &[u8]) -> (Spec, Vec<Op>) {

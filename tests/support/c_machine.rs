@@ -275,6 +275,20 @@ impl CMachine {
         call!(kvf_table_dense(self.cache, group, &id, 1, pages, -1, row.as_mut_ptr(), row.len()))?;
         Ok(row.into_iter().map(|page| page as u32).collect())
     }
+
+    /// The row of a fixed ring; empty for other groups.
+    fn ring(&self, id: ffi::kvf_seq, group: u32) -> Result<Vec<u32>, ffi::kvf_status> {
+        let spec = self.spec.groups[group as usize];
+        if spec.ring == 0 {
+            return Ok(Vec::new());
+        }
+        let (mut ring, mut report) =
+            (0, ffi::kvf_ring_report { struct_size: size::<ffi::kvf_ring_report>(), ..blank() });
+        call!(kvf_table_ring_pages(self.cache, group, spec.ring, &mut ring))?;
+        let mut row = vec![-1; (spec.sink_pages() + ring) as usize];
+        call!(kvf_table_ring(self.cache, id, group, ring, row.as_mut_ptr(), row.len(), &mut report))?;
+        Ok(row.into_iter().map(|page| page as u32).collect())
+    }
 }
 
 fn done(called: Result<(), ffi::kvf_status>) -> Called {
@@ -332,7 +346,14 @@ impl Machine for CMachine {
         let id = self.sequences.get(&seq).copied()?;
         let info = self.info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u32).map(|group| self.table(id, group).expect("a live table"));
-        Some(SeqView { len: info.len, verified: info.verified, published: info.published, tables: tables.collect() })
+        let rings = (0..self.spec.groups.len() as u32).map(|group| self.ring(id, group).expect("a live ring"));
+        Some(SeqView {
+            len: info.len,
+            verified: info.verified,
+            published: info.published,
+            tables: tables.collect(),
+            rings: rings.collect(),
+        })
     }
 
     fn digest(&self) -> u64 {

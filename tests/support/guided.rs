@@ -35,7 +35,7 @@ pub fn spec(rng: &mut Rng) -> Spec {
         let full = group == 0 || rng.below(3) == 0;
         let kind = if full { GroupKind::Full } else { GroupKind::Window { window, sinks } };
         let pool = rng.below(u64::from(pools)) as u16;
-        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact: !full && rng.below(2) == 0 });
+        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact: !full && rng.below(2) == 0, ring: 0 });
     }
     if rng.below(4) == 0 {
         spec.groups.rotate_left(1);
@@ -243,7 +243,16 @@ impl Guide<'_> {
             .collect()
     }
 
+    /// A number of tokens, mostly one that fixed rings take.
     fn count(&self, rng: &mut Rng) -> u32 {
+        let count = self.any_count(rng);
+        match self.spec.groups.iter().map(|group| group.ring).filter(|ring| *ring > 0).min() {
+            Some(ring) if count > ring && rng.below(8) != 0 => 1 + rng.below(u64::from(ring)) as u32,
+            _ => count,
+        }
+    }
+
+    fn any_count(&self, rng: &mut Rng) -> u32 {
         match rng.below(8) {
             0 | 1 => 1 + rng.below(2) as u32,
             2 => {

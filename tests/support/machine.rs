@@ -213,6 +213,8 @@ pub struct SeqView {
     pub published: u32,
     /// Page tables by group, NULL where not resident; a finished plan's pages included.
     pub tables: Vec<Vec<u32>>,
+    /// Ring views by group, sinks first; empty for groups without a fixed ring.
+    pub rings: Vec<Vec<u32>>,
 }
 
 /// An implementation of the control plane.

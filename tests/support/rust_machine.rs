@@ -6,6 +6,7 @@
 mod answers;
 mod config;
 mod retain;
+mod tables;
 
 pub(crate) use config::roomy_chunks;
 
@@ -293,32 +294,6 @@ impl RustMachine {
         };
         Outcome::ok(Value::Events(events.into_iter().filter_map(event).collect(), lost))
     }
-
-    fn table(&self, id: SequenceId, group: u16) -> Result<Vec<u32>, Error> {
-        let cache = self.cache.get();
-        let group = GroupId::new(group);
-        let len = cache.sequence_pages(id, group)? as usize;
-        let row: Vec<i32> = match self.flavour {
-            Flavour::Plain => {
-                let stride = len + 2;
-                let mut out = vec![0; 2 * stride];
-                cache.export_dense(&[id, id], group, stride as u32, PAD, &mut out)?;
-                let (first, second) = out.split_at(stride);
-                assert_eq!((first, &first[len..]), (second, &[PAD, PAD][..]), "dense rows");
-                first[..len].to_vec()
-            }
-            Flavour::Sugar => {
-                let (mut starts, mut indices, mut last) = (vec![0; 2], vec![0; len], vec![0; 1]);
-                cache.export_csr(&[id], group, &mut starts, &mut indices, &mut last)?;
-                let info = cache.sequence_info(id)?;
-                let page = self.spec.groups[usize::from(group.get())].page_tokens;
-                let wanted = if info.written == 0 { 0 } else { (info.written - 1) % page + 1 };
-                assert_eq!((starts[1] as usize, last[0] as u32), (len, wanted), "compressed rows");
-                indices
-            }
-        };
-        Ok(row.into_iter().map(|page| page as u32).collect())
-    }
 }
 
 fn done(result: Result<(), Error>) -> Answer {
@@ -377,7 +352,14 @@ impl Machine for RustMachine {
         let id = self.sequences.get(&seq).copied()?;
         let info = self.cache.get().sequence_info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u16).map(|group| self.table(id, group).expect("a live table"));
-        Some(SeqView { len: info.len, verified: info.verified, published: info.published, tables: tables.collect() })
+        let rings = (0..self.spec.groups.len() as u16).map(|group| self.ring(id, group).expect("a live ring"));
+        Some(SeqView {
+            len: info.len,
+            verified: info.verified,
+            published: info.published,
+            tables: tables.collect(),
+            rings: rings.collect(),
+        })
     }
 
     fn digest(&self) -> u64 {

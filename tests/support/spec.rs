@@ -61,6 +61,8 @@ pub struct GroupSpec {
     pub pool: u16,
     /// `window_keep = EXACT`: a page that leaves the window also leaves the index.
     pub exact: bool,
+    /// Most tokens of one plan for a fixed ring; 0 = no ring.
+    pub ring: u32,
 }
 
 /// What must be equal before tokens are compared.
@@ -160,7 +162,7 @@ impl Spec {
     pub fn simple(page_tokens: u32, pages: u32) -> Self {
         Self {
             pools: vec![PoolSpec { pages, policy: Policy::Lru }],
-            groups: vec![GroupSpec { kind: GroupKind::Full, page_tokens, pool: 0, exact: false }],
+            groups: vec![GroupSpec { kind: GroupKind::Full, page_tokens, pool: 0, exact: false, ring: 0 }],
             ..Self::default()
         }
     }
@@ -213,7 +215,7 @@ impl Spec {
 
     fn group_is_valid(&self, group: &GroupSpec) -> bool {
         let window = match group.kind {
-            GroupKind::Full => true,
+            GroupKind::Full => group.ring == 0,
             GroupKind::Window { window, .. } => window >= 1,
         };
         window
@@ -238,6 +240,27 @@ impl GroupSpec {
             GroupKind::Full => 0,
             GroupKind::Window { sinks, .. } => sinks,
         }
+    }
+
+    /// Pages of its sinks.
+    pub fn sink_pages(&self) -> u32 {
+        self.sinks().div_ceil(self.page_tokens)
+    }
+
+    /// Columns of its fixed ring, `R = ceil((W + n_max - 1) / P) + 1`; 0 when it has none.
+    pub fn ring_columns(&self) -> u32 {
+        match self.kind {
+            GroupKind::Window { window, .. } if self.ring > 0 => {
+                (window + self.ring - 1).div_ceil(self.page_tokens) + 1
+            }
+            _ => 0,
+        }
+    }
+
+    /// Where page `index` lies in a fixed ring's row: the sinks, then the columns.
+    pub fn ring_place(&self, index: u32) -> usize {
+        let sinks = self.sink_pages();
+        (if index < sinks { index } else { sinks + index % self.ring_columns() }) as usize
     }
 
     /// Whether a query at `len` reads a position of page `index` below `len`.

@@ -13,6 +13,7 @@ pub use dense::CsrReport;
 pub use ring::RingReport;
 
 use crate::cache::Cache;
+use crate::group::Group;
 use crate::pages::NULL;
 use crate::sequence::Sequence;
 
@@ -37,8 +38,21 @@ impl Cache<'_> {
         group.pages(len.min(known))
     }
 
+    /// Entries that the row itself has at `len` tokens: those of a fixed ring are its columns.
+    pub(crate) fn stored_end(&self, index: u32, sequence: &Sequence, len: u32) -> u32 {
+        let group = self.groups.get(index);
+        if group.is_ring() { group.entries(len) } else { self.row_end(index, sequence, len) }
+    }
+
     pub(crate) fn anchor_end(&self, sequence: &Sequence, len: u32) -> u32 {
-        self.row_end(self.limits.anchor, sequence, len)
+        self.stored_end(self.limits.anchor, sequence, len)
+    }
+
+    /// The page of an entry of the table, NULL where it is dropped. The entry is below the table's end.
+    pub(crate) fn page_of(&self, holder: u32, index: u32, group: &Group, entry: u32) -> u32 {
+        let is_dropped =
+            group.is_ring() && entry >= group.sink_pages(u32::MAX) && entry < self.tables.first(holder, index);
+        if is_dropped { NULL } else { self.tables.get(holder, index, group.entry_of(entry)) }
     }
 
     /// A page as kernels see it: its number in its pool, 0 for NULL.
@@ -53,6 +67,12 @@ impl Cache<'_> {
         let sealed = self.tables.sealed(holder, index);
         let sealed_base = self.pages.pools.get(group.sealed_pool.saturating_sub(1)).base;
         out.fill(0);
+        if group.is_ring() {
+            for (entry, slot) in (from..end).zip(out.iter_mut()) {
+                *slot = self.kernel_id(base, self.page_of(holder, index, &group, entry));
+            }
+            return;
+        }
         for (first, entries) in self.tables.chunks_of(holder, index) {
             if first >= end {
                 break;

@@ -25,13 +25,16 @@ impl Cache<'_> {
         if group.is_full() {
             return Err(Error::Argument);
         }
-        Ok(group.pages(group.window.saturating_add(tokens).saturating_sub(1)).saturating_add(1))
+        Ok(group.ring(tokens))
     }
 
-    /// Writes one sequence's window as sink columns followed by a ring of `ring` columns; columns without a page are 0.
+    /// Writes one sequence's window as sink columns followed by a ring of `ring` columns; columns without a page are 0. Where
+    /// the group is a fixed ring, `ring` is its number of columns and the row is what the sequence owns: it stays the same
+    /// until the sequence is forked, emptied or closed, whatever the report says is valid in it.
     ///
     /// # Errors
-    /// `Argument` for a group without a window or whose rows span two pools, or a ring shorter than the resident pages; `ShortBuffer`; `Stale`.
+    /// `Argument` for a group without a window or whose rows span two pools, a ring shorter than the resident pages or another
+    /// than the fixed one; `ShortBuffer`; `Stale`.
     pub fn export_ring(&self, id: SequenceId, group: GroupId, ring: u32, out: &mut [i32]) -> Result<RingReport, Error> {
         let (index, group) = self.group(group)?;
         let holder = self.sequence(id)?;
@@ -42,12 +45,21 @@ impl Cache<'_> {
         }
         let all_sinks = group.sink_pages(u32::MAX);
         let first = self.tables.first(holder, index).max(all_sinks).min(end.max(all_sinks));
-        if group.is_full() || ring == 0 || end.saturating_sub(first) > ring {
+        let is_fixed = group.is_ring();
+        let is_other = is_fixed && ring != group.ring(group.ring_tokens);
+        if group.is_full() || ring == 0 || is_other || end.saturating_sub(first) > ring {
             return Err(Error::Argument);
         }
         let need = all_sinks.saturating_add(ring);
         let Some(row) = out.get_mut(..need as usize) else { return Err(Error::ShortBuffer(need)) };
         let base = self.pages.pools.get(group.pool).base;
+        let report = RingReport { sinks: all_sinks, first, end };
+        if is_fixed {
+            for (entry, slot) in (0..).zip(row.iter_mut()) {
+                *slot = self.kernel_id(base, self.tables.get(holder, index, entry));
+            }
+            return Ok(report);
+        }
         let (sinks, columns) = row.split_at_mut_checked(all_sinks as usize).ok_or(Error::Corrupt)?;
         columns.fill(0);
         for (entry, slot) in (0..).zip(sinks.iter_mut()) {
@@ -59,6 +71,6 @@ impl Cache<'_> {
                 *slot = self.kernel_id(base, self.tables.get(holder, index, entry));
             }
         }
-        Ok(RingReport { sinks: all_sinks, first, end })
+        Ok(report)
     }
 }

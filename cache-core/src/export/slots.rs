@@ -30,7 +30,7 @@ impl Cache<'_> {
             let mut page = 0_i64;
             for position in len..len.saturating_add(entry.count) {
                 if position == len || position & mask == 0 {
-                    let id = self.tables.get(entry.holder, index, position >> group.shift);
+                    let id = self.tables.get(entry.holder, index, group.entry_of(position >> group.shift));
                     page = i64::from(self.kernel_id(base, id));
                 }
                 if let Some((slot, at)) = out.next() {

@@ -102,6 +102,7 @@ impl Cache<'_> {
         self.promise_quota(growth.holder);
         if extras.copies > 0 {
             self.mark_replaced(&growth);
+            self.plan.note_leaver(&growth);
         }
         self.plan.chunks = self.plan.chunks.saturating_add(extras.chunks);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(extras.copies);
@@ -110,6 +111,9 @@ impl Cache<'_> {
 
     /// Checks every capacity; what the pools are asked for is in `Pool::asked` afterwards.
     fn may_add(&mut self, growth: &mut Growth) -> Result<Extras, Error> {
+        if self.limits.rings {
+            self.may_turn(growth)?;
+        }
         let mut extras = self.ask(growth);
         if let Some(short) = self.first_short_pool() {
             if self.limits.hidden && short == self.limits.anchor_pool {
@@ -159,7 +163,7 @@ impl Cache<'_> {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             let (from, to) = self.new_entries(index, &group, growth);
-            let copies = u32::from(self.needs_copy(index, &group, growth));
+            let copies = self.copies_needed(index, &group, growth);
             let pages = to.wrapping_sub(from).saturating_add(copies);
             extras.chunks = extras.chunks.saturating_add(self.tables.chunks_needed(growth.holder, index, from, to));
             extras.copies = extras.copies.saturating_add(copies);
@@ -177,7 +181,7 @@ impl Cache<'_> {
             let grows = growth.flags & NO_NODE == 0 && sequence.known == growth.len;
             return (end, if grows { group.pages(growth.end()) } else { end });
         }
-        (group.pages(growth.len), group.pages(growth.end()))
+        (group.entries(growth.len), group.entries(growth.end()))
     }
 
     /// Whether the page that the next token falls into must be copied first.
@@ -188,14 +192,20 @@ impl Cache<'_> {
             return false;
         }
         if !self.pages.is_indexed(page) {
-            return self.pages.count(page).saturating_sub(self.pages.replaced(page)) > 1;
+            let left = self.pages.replaced(page);
+            let others = self.pages.count(page).saturating_sub(left) > 1;
+            return others || (left > 0 && self.leaves_more(index, page, growth.len));
         }
         !self.pages.is_in_place(page)
     }
 
     /// The page of a group that holds some tokens of a sequence and has room for more; NULL where the last page is full.
+    /// A ring always has room; its pages are shared together, so any one tells.
     #[inline]
     pub(super) fn cut_page(&self, index: u32, group: &Group, growth: &Growth) -> u32 {
+        if group.is_ring() {
+            return self.tables.get(growth.holder, index, 0);
+        }
         if growth.len & group.page_tokens().wrapping_sub(1) == 0 {
             return NULL;
         }
@@ -257,13 +267,14 @@ impl Cache<'_> {
     }
 
     /// Whether an empty cache could hold a sequence of `len` tokens while it gains `count`; sealed pages stay sealed.
-    fn fits_alone(&self, holder: u32, len: u32, count: u32) -> bool {
-        (0..self.limits.pools).all(|pool| {
-            let need = (0..self.visible_groups()).fold(0_u64, |sum, index| {
-                sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
-            });
-            need <= u64::from(self.pages.pools.get(pool).pages)
-        })
+    pub(super) fn fits_alone(&self, holder: u32, len: u32, count: u32) -> bool {
+        self.turns(count)
+            && (0..self.limits.pools).all(|pool| {
+                let need = (0..self.visible_groups()).fold(0_u64, |sum, index| {
+                    sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
+                });
+                need <= u64::from(self.pages.pools.get(pool).pages)
+            })
     }
 
     /// Pages of a pool that one group of a sequence needs while the sequence gains `count` tokens.
@@ -279,6 +290,9 @@ impl Cache<'_> {
             let group = self.groups.get(index);
             let first = group.first(len);
             let len = len.saturating_add(count);
+            if group.is_ring() {
+                return sum.saturating_add(crate::table::Tables::chunks_for(0, 0, group.entries(len)));
+            }
             let sinks = group.sink_pages(len).min(first);
             sum.saturating_add(crate::table::Tables::chunks_for(sinks, first, group.pages(len)))
         })

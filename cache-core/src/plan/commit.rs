@@ -144,10 +144,9 @@ impl Cache<'_> {
         let mut changed = false;
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            let end = group.pages(len);
-            if end < group.pages(planned) {
+            if group.pages(len) < group.pages(planned) {
                 changed = true;
-                self.release_row(holder, index, end, Holder::Live);
+                self.release_row(holder, index, group.entries(len), Holder::Live);
             }
         }
         if changed {
@@ -170,7 +169,13 @@ impl Cache<'_> {
             if from >= to {
                 continue;
             }
-            for entry in from.max(group.sink_pages(u32::MAX))..to {
+            let from = from.max(group.sink_pages(u32::MAX));
+            if group.is_ring() {
+                changed = if from < to { changed.min(from << group.shift) } else { changed };
+                self.tables.set_first(holder, index, to); // the pages stay in the ring
+                continue;
+            }
+            for entry in from..to {
                 let page = self.tables.get(holder, index, entry);
                 if page == NULL {
                     continue;
@@ -202,7 +207,7 @@ impl Cache<'_> {
             let entry = self.plan.entries.get(nth);
             let sequence = self.holders.get(entry.holder);
             for index in 0..self.limits.groups {
-                let end = self.row_end(index, &sequence, sequence.len);
+                let end = self.stored_end(index, &sequence, sequence.len);
                 while let Some((_, pages)) = self.tables.pop_chunk(entry.holder, index, end) {
                     for &page in pages.iter().rev().filter(|&&page| page != NULL) {
                         self.disown(page);

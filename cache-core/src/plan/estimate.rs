@@ -9,7 +9,7 @@ use crate::ids::SequenceId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct GroupNeed {
-    /// Pages that more tokens would take, the copy of a shared last page included.
+    /// Pages that more tokens would take, the copy of a shared last page or ring included.
     pub need: u32,
     /// Free pages of the group's pool that are not promised.
     pub have: u32,
@@ -39,9 +39,9 @@ impl Cache<'_> {
             let group = self.groups.get(index);
             let pool = self.pages.pools.get(group.pool);
             let (from, to) = self.new_entries(index, &group, &growth);
-            let copies = count > 0 && self.needs_copy(index, &group, &growth);
+            let copies = if count > 0 { self.copies_needed(index, &group, &growth) } else { 0 };
             *slot = GroupNeed {
-                need: to.saturating_sub(from).saturating_add(u32::from(copies)),
+                need: to.saturating_sub(from).saturating_add(copies),
                 have: pool.free.saturating_sub(pool.promised),
                 reclaimable: pool.cached.min(pool.available()),
                 pending: pool.pending,

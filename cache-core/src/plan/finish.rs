@@ -4,6 +4,7 @@ use super::{Growth, NO_NODE, PlanCopy, PlanEntry, State};
 use super::{OF_SEAL, OF_SHARED, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::export::count;
 use crate::group::Group;
 use crate::ids::{GroupId, PageId};
 use crate::mem::bump;
@@ -60,7 +61,7 @@ impl Cache<'_> {
         self.seal_pages();
         report.tokens = self.plan.token_count;
         report.sequences = self.plan.entry_count;
-        report.copies = self.plan.copy_count;
+        report.copies = if self.limits.rings { count(self.copies().count()) } else { self.plan.copy_count };
         report.scrubs = self.plan.scrub_count;
         bump(&mut self.counters.copied_pages, u64::from(report.copies));
         bump(&mut self.counters.plans, 1);
@@ -96,7 +97,9 @@ impl Cache<'_> {
         let mut changed = false;
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            if len & group.page_tokens().wrapping_sub(1) != 0 {
+            if group.is_ring() {
+                changed |= self.turn_ring(nth, index, &group, &growth);
+            } else if len & group.page_tokens().wrapping_sub(1) != 0 {
                 changed |= self.open_last_page(nth, index, &group, &growth);
             }
             let (from, to) = self.new_entries(index, &group, &growth);
@@ -118,14 +121,14 @@ impl Cache<'_> {
         if changed {
             self.touch_tables(holder, len);
         }
-        self.note_writable(holder, growth.end());
+        self.note_writable(holder, len, growth.end());
     }
 
-    /// All last pages of a sequence of `len` tokens are its own now: notes how far they reach.
-    fn note_writable(&mut self, holder: u32, len: u32) {
-        let anchor = self.limits.anchor;
-        let page = self.tables.get(holder, anchor, len.wrapping_sub(1) >> self.index.shift);
-        let ends = self.groups.iter().map(|group| group.pages(len) << group.shift);
+    /// All last pages of a sequence that grows from `from` to `len` tokens are its own now: notes how far they reach.
+    fn note_writable(&mut self, holder: u32, from: u32, len: u32) {
+        let entry = self.anchor().entry_of(len.wrapping_sub(1) >> self.index.shift);
+        let page = self.tables.get(holder, self.limits.anchor, entry);
+        let ends = self.groups.iter().map(|group| group.writable(from, len));
         let end = if page == NULL { 0 } else { ends.min().unwrap_or(0) };
         self.holders.with(holder, |sequence| (sequence.writable, sequence.last_page) = (end, page));
     }
@@ -244,7 +247,7 @@ impl Cache<'_> {
                     seals: copy.kind == OF_SEAL,
                 }
             })
-            .filter(|copy| u32::from(copy.group.get()) < self.visible_groups())
+            .filter(|copy| u32::from(copy.group.get()) < self.visible_groups() && copy.tokens > 0)
     }
 
     /// Pages of the last finished plan whose content another namespace left, as (pool, page).

@@ -15,6 +15,8 @@ mod commit;
 mod estimate;
 mod finish;
 mod in_place;
+mod last_owner;
+mod ring;
 mod seal;
 
 pub use commit::Accept;
@@ -114,6 +116,8 @@ pub(crate) struct Plan<'m> {
     pub(crate) chunks: u32,
     copies_promised: u32,
     in_place: u32,
+    /// Length of the longest sequence that leaves a shared page.
+    longest_leaver: u32,
     /// Closes that wait for the end of the plan.
     pub(crate) closes: u32,
 }
@@ -140,6 +144,7 @@ impl<'m> Plan<'m> {
             chunks: 0,
             copies_promised: 0,
             in_place: 0,
+            longest_leaver: 0,
             closes: 0,
         }
     }
@@ -178,6 +183,7 @@ impl<'m> Plan<'m> {
         self.chunks = 0;
         self.copies_promised = 0;
         self.in_place = 0;
+        self.longest_leaver = 0;
         self.closes = 0;
     }
 }

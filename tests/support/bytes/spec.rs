@@ -4,7 +4,7 @@ use super::wire::{Reader, Wire, Writer};
 use crate::spec::{GroupKind, GroupSpec, IndexKind, NamespaceSpec, Policy, PoolSpec, Spec};
 
 const POOL: PoolSpec = PoolSpec { pages: 1, policy: Policy::Lru };
-const GROUP: GroupSpec = GroupSpec { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false };
+const GROUP: GroupSpec = GroupSpec { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, ring: 0 };
 
 /// Most groups of a scenario.
 const MAX_GROUPS: u64 = 1023;
@@ -25,6 +25,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Spec {
         && let Some(group) = spec.groups.first_mut()
     {
         group.kind = GroupKind::Full;
+        group.ring = 0;
     }
     spec
 }
@@ -119,4 +120,9 @@ fn group(wire: &mut impl Wire, spec: &mut GroupSpec, pools: u64) {
         GroupKind::Window { window: spare + 1, sinks }
     };
     wire.flag(&mut spec.exact, 2);
+    if code == 1 && wire.num(if spec.ring > 0 { 3 } else { 0 }, 4, 3) == 3 {
+        spare = spec.ring.saturating_sub(1);
+        wire.u32(&mut spare, 20, 1 << 20);
+        spec.ring = spare + 1;
+    }
 }

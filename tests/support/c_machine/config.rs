@@ -36,7 +36,7 @@ macro_rules! records {
 
 records! {
     kvf_accept, kvf_config, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info, kvf_page_ref,
-    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_seq_info, kvf_shortage, kvf_violation
+    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_ring_report, kvf_seq_info, kvf_shortage, kvf_violation
 }
 
 /// Makes a cache; the memory must outlive it and not move.
@@ -112,6 +112,7 @@ fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
         pool: u32::from(group.pool),
         window,
         sinks,
+        ring_tokens: group.ring,
         window_keep: if group.exact { ffi::KVF_WINDOW_EXACT } else { ffi::KVF_WINDOW_CACHED },
         ..blank()
     }

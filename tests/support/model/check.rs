@@ -8,6 +8,7 @@ impl Model {
     pub(super) fn self_check(&self) -> Result<(), String> {
         self.check_states()?;
         self.check_cursors()?;
+        self.check_rings()?;
         self.check_index()?;
         self.check_order()
     }

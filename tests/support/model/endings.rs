@@ -25,6 +25,7 @@ impl Model {
                 let pool = self.pool_of(group);
                 loose.extend(entry.fresh[group].iter().map(|&id| (pool, id)));
                 loose.extend(entry.copies[group].map(|(_, dst)| (pool, dst)));
+                loose.extend(entry.rings[group].iter().flatten().map(|&id| (pool, id)));
             }
         }
         for &page in &loose {
@@ -95,9 +96,15 @@ impl Model {
             let keep = sequence.len().div_ceil(self.page_tokens(group)) as usize;
             let table = &mut sequence.tables[group];
             // A copy stays even when nothing was accepted: it holds the tokens below len.
-            loose.extend(table.drain(keep..).rev().map(|id| (pool, id)));
+            let surplus = table.drain(keep..).rev().map(|id| (pool, id));
+            if let Some(ring) = &entry.rings[group] {
+                loose.extend(sequence.rings[group].drain(..).map(|id| (pool, id)));
+                sequence.rings[group].clone_from(ring);
+            }
+            loose.extend(surplus.filter(|_| !self.is_ring(group)));
             loose.extend(entry.copies[group].map(|(src, _)| (pool, src)));
         }
+        loose.extend(self.end_rings(&mut sequence));
         self.state.sequences.insert(entry.seq, sequence);
         self.settle(&loose);
     }
@@ -111,7 +118,8 @@ impl Model {
             let mut dropped: Vec<Page> = Vec::new();
             for (index, id) in (0..).zip(&mut sequence.tables[group]) {
                 if *id != NULL && !spec.needs_page(index, len) {
-                    dropped.push((pool, core::mem::replace(id, NULL)));
+                    let page = (pool, core::mem::replace(id, NULL));
+                    dropped.extend((spec.ring == 0).then_some(page));
                 }
             }
             for page in dropped {

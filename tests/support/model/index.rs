@@ -126,6 +126,9 @@ impl Model {
         let Some(anchor) = self.spec.anchor() else {
             return 0;
         };
+        if self.spec.groups.iter().any(|group| group.ring > 0) {
+            return 0; // the pages of a ring are nobody else's
+        }
         let most = limit.min(prompt.tokens.len() as u32);
         let step = self.page_tokens(anchor);
         let path = (0..most / step).take_while(|&i| self.indexed_page(prompt, anchor, i).is_some()).count();

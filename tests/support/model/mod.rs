@@ -14,6 +14,7 @@ mod pages;
 mod plans;
 mod publish;
 mod retain;
+mod rings;
 mod sequences;
 mod step;
 mod tickets;
@@ -85,6 +86,8 @@ struct Sequence {
     tokens: Vec<Option<u32>>,
     /// Per group, NULL where not resident.
     tables: Vec<Vec<u32>>,
+    /// Per group with a fixed ring, its pages: sinks, then columns. None while there is no token.
+    rings: Vec<Vec<u32>>,
     /// Held pages of the anchor's pool by page index.
     holds: BTreeMap<u32, u32>,
     /// Set by a close while its plan is open: whether to discard.
@@ -169,6 +172,8 @@ struct Entry {
     copies: Vec<Option<(u32, u32)>>,
     /// After finish, by group: new pages.
     fresh: Vec<Vec<u32>>,
+    /// After finish, by group: the ring that the sequence gets.
+    rings: Vec<Option<Vec<u32>>>,
 }
 
 impl Model {

@@ -73,7 +73,8 @@ impl Model {
             }
         };
         for sequence in self.state.sequences.values() {
-            for (group, table) in sequence.tables.iter().enumerate() {
+            for (group, ring) in sequence.rings.iter().enumerate() {
+                let table = if self.is_ring(group) { ring } else { &sequence.tables[group] };
                 table.iter().for_each(|&id| add((self.pool_of(group), id)));
             }
             if let Some(anchor) = self.spec.anchor() {
@@ -83,6 +84,9 @@ impl Model {
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
             for (group, copy) in entry.copies.iter().enumerate() {
                 copy.iter().for_each(|&(_, dst)| add((self.pool_of(group), dst)));
+            }
+            for (group, ring) in entry.rings.iter().enumerate() {
+                ring.iter().flatten().for_each(|&id| add((self.pool_of(group), id)));
             }
             for (group, fresh) in entry.fresh.iter().enumerate() {
                 fresh.iter().for_each(|&id| add((self.pool_of(group), id)));

@@ -74,8 +74,10 @@ impl Model {
     }
 
     /// `None` when `count` more tokens fit in an empty cache, else the largest count that does.
-    fn largest_alone(&self, sequence: &Sequence, count: u32) -> Option<u32> {
-        let fits = |n: u32| self.alone(sequence.len(), n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
+    pub(super) fn largest_alone(&self, sequence: &Sequence, count: u32) -> Option<u32> {
+        let rings = |n: u32| self.spec.groups.iter().all(|group| group.ring == 0 || n <= group.ring);
+        let pages = |n: u32| self.alone(sequence.len(), n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
+        let fits = |n: u32| rings(n) && pages(n);
         if fits(count) { None } else { Some((1..count).rev().find(|&n| fits(n)).unwrap_or(0)) }
     }
 
@@ -83,6 +85,10 @@ impl Model {
     pub(super) fn alone(&self, len: u32, count: u32) -> Vec<u32> {
         let mut pages = vec![0; self.spec.pools.len()];
         for (group, spec) in self.spec.groups.iter().enumerate() {
+            if self.is_ring(group) {
+                pages[self.pool_of(group)] += self.ring_pages(group);
+                continue;
+            }
             let end = (len + count).div_ceil(spec.page_tokens);
             let begin = match spec.kind {
                 GroupKind::Full => 0,
@@ -99,7 +105,7 @@ impl Model {
         let sequence = &self.state.sequences[&seq];
         (0..self.spec.groups.len())
             .map(|group| match self.partial_page(sequence, group) {
-                Some(id) if self.must_copy((self.pool_of(group), id), group, before) => Last::Copy,
+                Some(id) if self.must_copy((self.pool_of(group), id), group, sequence.len(), before) => Last::Copy,
                 _ => Last::InPlace,
             })
             .collect()
@@ -108,16 +114,22 @@ impl Model {
     fn partial_page(&self, sequence: &Sequence, group: usize) -> Option<u32> {
         let page_tokens = self.page_tokens(group);
         let index = sequence.len() / page_tokens;
-        (!sequence.len().is_multiple_of(page_tokens)).then(|| sequence.tables[group][index as usize])
+        let is_partial = !sequence.len().is_multiple_of(page_tokens) && !self.is_ring(group);
+        is_partial.then(|| sequence.tables[group][index as usize])
     }
 
-    /// The copy rule: indexed, pinned, or still in more than one table.
-    fn must_copy(&self, page: Page, group: usize, before: &[Entry]) -> bool {
+    /// The copy rule: indexed, pinned, still in more than one table, or left in this plan by a sequence with more than
+    /// `len` tokens, to which an abort gives it back.
+    fn must_copy(&self, page: Page, group: usize, len: u32, before: &[Entry]) -> bool {
         let indexed = self.state.index.homes.contains_key(&page);
         let pinned = self.pins().contains_key(&page);
         let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
-        let replaced = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before)).count();
-        indexed || pinned || entries - replaced > 1
+        let left: Vec<&Entry> = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before)).collect();
+        indexed || pinned || entries - left.len() > 1 || self.any_longer(&left, len)
+    }
+
+    pub(super) fn any_longer(&self, entries: &[&Entry], len: u32) -> bool {
+        entries.iter().any(|entry| self.state.sequences[&entry.seq].len() > len)
     }
 
     fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry]) -> bool {
@@ -126,7 +138,7 @@ impl Model {
             return false;
         }
         let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
-        self.must_copy((self.pool_of(group), id), group, &before[..at])
+        self.must_copy((self.pool_of(group), id), group, sequence.len(), &before[..at])
     }
 
     /// Whether the page may leave the index instead of being copied: nobody else can see it.
@@ -144,11 +156,15 @@ impl Model {
     }
 
     fn promise(&self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Entry, Outcome> {
+        self.may_turn(&self.state.sequences[&seq], count)?;
         let before = &self.building()?.entries;
         let len = self.state.sequences[&seq].len();
         let mut last = self.last_pages(seq, before);
         let groups = self.spec.groups.len();
         let fresh = |group: usize| {
+            if self.is_ring(group) {
+                return if self.needs_ring(seq, group, before) { self.ring_pages(group) } else { 0 };
+            }
             let page_tokens = self.page_tokens(group);
             (len + count).div_ceil(page_tokens) - len.div_ceil(page_tokens)
         };
@@ -209,6 +225,7 @@ impl Model {
             withdraw: last.iter().map(|last| *last == Last::Withdraw).collect(),
             copies: vec![None; groups],
             fresh: vec![Vec::new(); groups],
+            rings: vec![None; groups],
         })
     }
 
@@ -241,6 +258,13 @@ impl Model {
             let sequence = &self.state.sequences[&entry.seq];
             let (len, ns) = (sequence.len(), sequence.ns);
             for group in 0..self.spec.groups.len() {
+                if self.is_ring(group) {
+                    let pages = self.needs_ring(entry.seq, group, &entries[..at]).then(|| self.ring_pages(group));
+                    let pool = self.pool_of(group);
+                    entry.rings[group] =
+                        pages.map(|pages| (0..pages).map(|_| self.take(pool, ns, &mut scrubs)).collect());
+                    continue;
+                }
                 // Asked anew for each group: with the anchor's page the pages of other groups leave its node.
                 let last = match self.last_pages(entry.seq, &entries[..at])[group] {
                     Last::Copy if entry.withdraw[group] => Last::Withdraw,
@@ -288,6 +312,9 @@ impl Model {
     pub(super) fn planned_tables(&self, sequence: &Sequence, entry: &Entry) -> Vec<Vec<u32>> {
         let mut tables = sequence.tables.clone();
         for (group, table) in tables.iter_mut().enumerate() {
+            if self.is_ring(group) {
+                *table = self.ring_table(sequence, entry, group);
+            }
             if let (Some((_, dst)), Some(last)) = (entry.copies[group], table.last_mut()) {
                 *last = dst;
             }
@@ -306,6 +333,7 @@ impl Model {
             view.positions.extend((len..len + entry.count).map(|position| position as i32));
             for (group, table) in tables.iter().enumerate() {
                 let page_tokens = self.page_tokens(group);
+                view.copies.extend(self.ring_copies(sequence, entry, group));
                 if let Some((src, dst)) = entry.copies[group] {
                     view.copies.push(Copy { group: group as u16, src, dst, tokens: len % page_tokens });
                 }

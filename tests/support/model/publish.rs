@@ -102,6 +102,9 @@ impl Model {
             }
         }
         for group in (0..self.spec.groups.len()).filter(|g| *g != anchor) {
+            if self.is_ring(group) {
+                continue;
+            }
             let own_tokens = self.page_tokens(group);
             for page in 0..end / own_tokens {
                 let (node_end, place) = self.locate(group, page);

@@ -85,6 +85,7 @@ impl Model {
             published: 0,
             tokens: Vec::new(),
             tables: vec![Vec::new(); self.spec.groups.len()],
+            rings: vec![Vec::new(); self.spec.groups.len()],
             holds: BTreeMap::new(),
             closing: None,
             class,
@@ -141,7 +142,8 @@ impl Model {
             let keep = at.div_ceil(page_tokens);
             for index in (0..sequence.tables[group].len() as u32).rev() {
                 if index >= keep {
-                    dropped.extend(sequence.tables[group].pop().map(|id| (pool, id)));
+                    let page = sequence.tables[group].pop().map(|id| (pool, id));
+                    dropped.extend(page.filter(|_| !self.is_ring(group)));
                 }
                 if Some(group) == self.spec.anchor() && (index + 1) * page_tokens > at {
                     dropped.extend(sequence.holds.remove(&index).map(|id| (pool, id)));
@@ -152,6 +154,7 @@ impl Model {
         sequence.spans.retain(|span| span.start < at);
         sequence.verified = sequence.verified.min(at);
         sequence.published = sequence.published.min(at);
+        dropped.extend(self.end_rings(sequence));
         dropped
     }
 

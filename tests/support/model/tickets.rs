@@ -130,6 +130,7 @@ impl Model {
             published: len,
             tokens: pins.tokens.into_iter().map(Some).collect(),
             tables: pins.tables,
+            rings: vec![Vec::new(); self.spec.groups.len()],
             holds: BTreeMap::new(),
             closing: None,
             class,

@@ -58,6 +58,7 @@ impl Machine for Model {
                 Some(entry) => self.planned_tables(sequence, entry),
                 None => sequence.tables.clone(),
             },
+            rings: self.ring_views(sequence, entry),
         })
     }
 

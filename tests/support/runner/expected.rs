@@ -194,7 +194,11 @@ impl Expected {
                 if offset == 0 {
                     self.device.hand_out(group, page).map_err(|fault| fault.to_string())?;
                 }
-                let sources = plan.copies.iter().filter(|copy| copy.group == group && copy.src == page).count();
+                let copies = plan.copies.iter().filter(|copy| copy.group == group && copy.src == page).count();
+                let sources = match model {
+                    Some(model) if own.ring > 0 => model.replaced(group, page),
+                    _ => copies,
+                };
                 let protection = pages.as_ref().map_or(Protection::Writable, |pages| {
                     protection(pages[usize::from(own.pool)].get((page as usize).wrapping_sub(1)), sources)
                 });
@@ -212,11 +216,20 @@ impl Expected {
             if chain.len() != view.len as usize {
                 return Err(format!("{seq:?}: length {}, accepted {}", view.len, chain.len()));
             }
-            for (group, (spec, table)) in (0..).zip(self.spec.groups.iter().zip(&view.tables)) {
+            for ((group, (spec, table)), ring) in (0..).zip(self.spec.groups.iter().zip(&view.tables)).zip(&view.rings)
+            {
+                let turned: Vec<u32> = match spec.ring {
+                    0 => Vec::new(),
+                    _ => (0..table.len() as u32).map(|index| ring[spec.ring_place(index)]).collect(),
+                };
                 for (position, &chain) in (0..).zip(chain) {
                     if spec.needs_position(position, view.len) {
                         let read = self.device.read(group, table, position, chain);
                         read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
+                        if spec.ring > 0 {
+                            let read = self.device.read(group, &turned, position, chain);
+                            read.map_err(|fault| format!("{seq:?} at {position} of the ring: {fault}"))?;
+                        }
                     }
                 }
             }

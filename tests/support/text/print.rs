@@ -39,7 +39,8 @@ pub fn print_spec(spec: &Spec) -> String {
             }
         };
         let exact = if group.exact { " exact" } else { "" };
-        line(format!("GROUP {kind} pool {}{exact}", group.pool));
+        let ring = if group.ring > 0 { format!(" ring {}", group.ring) } else { String::new() };
+        line(format!("GROUP {kind} pool {}{exact}{ring}", group.pool));
     }
     if spec.namespaces != [NamespaceSpec::default()] {
         for key in &spec.namespaces {
