@@ -77,7 +77,14 @@ impl Model {
                 return Some(key.clone());
             }
         }
-        if pages == 0 { None } else { sequence.key(pages * step) }
+        self.node_of(sequence, pages)
+    }
+
+    /// The node that ends the first pages of a sequence's path; their tokens need not be known any more.
+    pub(super) fn node_of(&self, sequence: &Sequence, pages: u32) -> Option<Key> {
+        let (anchor, last) = (self.spec.anchor()?, pages.checked_sub(1)?);
+        let id = sequence.holds.get(&last).unwrap_or(&sequence.tables[anchor][last as usize]);
+        self.state.index.home(self.pool_of(anchor), *id).map(|(key, _)| key.clone())
     }
 
     pub(super) fn io_end(&mut self, transfer: Transfer, ok: bool) -> Result<Outcome, Outcome> {
@@ -145,7 +152,7 @@ impl Model {
     fn withdraw_below(&mut self, top: &Key, pool: usize) {
         let leaf = |model: &Self, id: u32| {
             let home = model.state.index.home(pool, id).filter(|_| model.is_anchor((pool, id)));
-            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children(key))
+            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children((pool, id)))
         };
         while self.state.index.nodes.contains_key(top) {
             for start in (1..=self.state.pools[pool].pages).rev() {
