@@ -16,7 +16,7 @@ use std::time::Instant;
 use kvfolio_tests::op::Op;
 use kvfolio_tests::rng::{self, Rng};
 use kvfolio_tests::runner::Harness;
-use kvfolio_tests::spec::{GroupKind, GroupSpec, Policy, PoolSpec, Spec};
+use kvfolio_tests::spec::{GroupKind, GroupSpec, IndexKind, Policy, PoolSpec, Spec};
 use kvfolio_tests::stream::{self, Failure};
 use kvfolio_tests::{drivers, guided, shrink, text};
 
@@ -28,6 +28,9 @@ const MOST_RUNS: u32 = 1_500;
 
 /// Configurations drawn by chance.
 const RANDOM: u64 = 16;
+
+/// Further ones for each option that chance alone would seldom combine with others.
+const FOCUSED: u64 = 4;
 
 /// What the command line asks for.
 struct Wanted {
@@ -146,6 +149,14 @@ fn grid() -> Vec<(String, Spec)> {
     grid.push(("P4 groups90 N2048".into(), wide));
     // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
     grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
+    let with = |name: &'static str, change: fn(&mut Spec)| {
+        (0..FOCUSED).map(move |n| {
+            let mut spec = guided::spec(&mut Rng::new(1_000 + n));
+            change(&mut spec);
+            (format!("{name} {n}"), spec)
+        })
+    };
+    grid.extend(with("tail", |spec| (spec.tail, spec.index) = (true, IndexKind::Tree)));
     grid
 }
 

@@ -178,7 +178,9 @@ impl Cache<'_> {
             return false;
         }
         if !self.pages.is_indexed(page) {
-            return self.pages.count(page).saturating_sub(self.pages.replaced(page)) > 1;
+            let replaced = self.pages.replaced(page);
+            return self.pages.count(page).saturating_sub(replaced) > 1
+                || (replaced > 0 && self.may_return_longer(index, group, page, sequence.len));
         }
         !self.pages.is_in_place(page)
     }

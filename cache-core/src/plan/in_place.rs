@@ -4,6 +4,7 @@
 //! built; finish carries it out.
 
 use crate::cache::Cache;
+use crate::group::Group;
 use crate::pages::NULL;
 use crate::sequence::Sequence;
 
@@ -37,6 +38,17 @@ impl Cache<'_> {
                 self.plan.in_place = self.plan.in_place.saturating_sub(1);
             }
         }
+    }
+
+    /// Whether the plan copies this page for a sequence that has tokens in it behind `len`. An abort gives that sequence the
+    /// page back, so nothing may be written there. O(sequences and copies of the plan).
+    pub(super) fn may_return_longer(&self, index: u32, group: &Group, page: u32, len: u32) -> bool {
+        let entries = (0..self.plan.entry_count).map(|nth| self.plan.entries.get(nth).holder);
+        let mut promised = entries.map(|holder| (holder, self.holders.get(holder)));
+        let mut copies = (0..self.plan.copy_count).map(|nth| self.plan.copy(nth));
+        let offset = len & group.page_tokens().wrapping_sub(1);
+        promised.any(|(holder, other)| other.len > len && self.cut_page(holder, index, group, &other) == page)
+            || copies.any(|copy| copy.source == page && copy.tokens > offset)
     }
 
     /// Whether an indexed page has one reference and nothing below it.

@@ -139,7 +139,7 @@ impl Model {
         0
     }
 
-    fn can_resume(&self, prompt: &Key, len: u32) -> bool {
+    pub(super) fn can_resume(&self, prompt: &Key, len: u32) -> bool {
         (0..self.spec.groups.len()).all(|group| {
             let pages = match self.spec.groups[group].kind {
                 GroupKind::Full => (0..len / self.page_tokens(group)).collect(),

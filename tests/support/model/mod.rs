@@ -12,6 +12,7 @@ mod evict;
 mod index;
 mod order;
 mod pages;
+mod partial;
 mod per_page;
 mod plans;
 mod publish;
@@ -183,9 +184,6 @@ impl Model {
     pub fn new(spec: &Spec) -> Result<Self, String> {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
-        }
-        if spec.tail {
-            return Err("partial hits are not modelled".into());
         }
         if spec.table_chunks != 0 {
             return Err("table chunks are not modelled".into());

@@ -103,7 +103,7 @@ impl Model {
 
     fn last_page(&self, seq: Seq, group: usize, before: &[Entry], pins: &Counts) -> Last {
         match self.partial_page(&self.state.sequences[&seq], group) {
-            Some(id) if self.must_copy((self.pool_of(group), id), group, before, pins) => Last::Copy,
+            Some(id) if self.must_copy(seq, (group, id), before, pins) => Last::Copy,
             _ => Last::InPlace,
         }
     }
@@ -114,13 +114,18 @@ impl Model {
         (!sequence.len().is_multiple_of(page_tokens)).then(|| sequence.tables[group][index as usize])
     }
 
-    /// The copy rule: indexed, pinned, or still in more than one table.
-    fn must_copy(&self, page: Page, group: usize, before: &[Entry], pins: &Counts) -> bool {
+    /// The copy rule: indexed, pinned, still in more than one table, or to be given back by an abort to a sequence that has
+    /// tokens in it where this one would write.
+    fn must_copy(&self, seq: Seq, (group, id): (usize, u32), before: &[Entry], pins: &Counts) -> bool {
+        let page: Page = (self.pool_of(group), id);
         let indexed = self.state.index.homes.contains(page);
         let pinned = pins.contains(page);
         let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
-        let replaced = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before, pins)).count();
-        indexed || pinned || entries - replaced > 1
+        let replaced: Vec<&Entry> =
+            before.iter().filter(|entry| self.copies_page(entry, group, id, before, pins)).collect();
+        let len = |seq: Seq| self.state.sequences[&seq].len();
+        let longer = replaced.iter().any(|entry| len(entry.seq) > len(seq));
+        indexed || pinned || entries - replaced.len() > 1 || longer
     }
 
     fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry], pins: &Counts) -> bool {
@@ -129,7 +134,7 @@ impl Model {
             return false;
         }
         let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
-        self.must_copy((self.pool_of(group), id), group, &before[..at], pins)
+        self.must_copy(entry.seq, (group, id), &before[..at], pins)
     }
 
     /// Whether the page may leave the index instead of being copied: nobody else can see it.

@@ -80,6 +80,12 @@ impl Model {
         self.node_of(sequence, pages)
     }
 
+    /// The node of the last page of an anchor's table.
+    fn home_of_last(&self, table: &[u32]) -> Option<Key> {
+        let pool = self.pool_of(self.spec.anchor()?);
+        self.state.index.home(pool, *table.last()?).map(|(key, _)| key.clone())
+    }
+
     /// The node that ends the first pages of a sequence's path; their tokens need not be known any more.
     pub(super) fn node_of(&self, sequence: &Sequence, pages: u32) -> Option<Key> {
         let (anchor, last) = (self.spec.anchor()?, pages.checked_sub(1)?);
@@ -122,9 +128,7 @@ impl Model {
         let anchor = self.spec.anchor().expect("there is an index");
         let step = self.page_tokens(anchor);
         let passes = |tip: Option<Key>| tip.is_some_and(|tip| tip.is_below(top));
-        for ticket in self
-            .tickets_where(|pins| passes(Some(Key::of(pins.ns, &pins.tokens, &pins.spans, pins.tokens.len() as u32))))
-        {
+        for ticket in self.tickets_where(|pins| passes(self.home_of_last(&pins.tables[anchor]))) {
             let _ = self.drop_ticket(ticket);
         }
         let through = self.state.sequences.iter().filter(|(_, sequence)| passes(self.tip(sequence)));
