@@ -45,6 +45,8 @@ pub struct OpenParams<'a> {
 struct Found {
     at: Resume,
     tokens: u32,
+    /// Where pages of other groups are looked for: at `at`, or below it when a larger page reaches further.
+    deep: Resume,
 }
 
 impl Cache<'_> {
@@ -64,40 +66,44 @@ impl Cache<'_> {
         let limit = limit.min(count);
         let root = self.pages.root(slot);
         if !self.index.is_enabled() || self.limits.rings {
-            return Ok(Found { at: Resume { node: root, depth: 0 }, tokens: 0 });
+            let at = Resume { node: root, depth: 0 };
+            return Ok(Found { at, tokens: 0, deep: at });
         }
         let spans = Spans::Given(prompt.spans);
         let (node, depth) = self.index.walk(&self.pages, root, prompt.tokens, spans, limit >> self.index.shift);
         let end = Resume { node, depth };
         let at = self.index.resume(&self.pages, &self.groups, self.limits.anchor, end);
-        let whole = Found { at, tokens: at.depth << self.index.shift };
+        let whole = Found { at, tokens: at.depth << self.index.shift, deep: at };
         if !self.limits.partial_tail || self.groups.iter().any(|group| group.sealed_pool != 0) {
             return Ok(whole);
         }
-        let partial = self.partial(prompt, end, limit);
-        Ok(partial.filter(|found| found.tokens > whole.tokens).unwrap_or(whole))
+        Ok(self.partial(prompt, end, limit, whole.tokens).unwrap_or(whole))
     }
 
-    /// The hit that ends inside a child of `end`, if every group can supply it.
-    fn partial(&self, prompt: &Prompt<'_>, end: Resume, limit: u32) -> Option<Found> {
+    /// The longest hit beyond `floor` that may end inside a page. Its pages lie on the path to `end`, or to that child of
+    /// `end` which goes on longest with the prompt. Like a whole hit it is shortened until every group has its pages; the
+    /// last one of each may be shared in part.
+    fn partial(&self, prompt: &Prompt<'_>, end: Resume, limit: u32, floor: u32) -> Option<Found> {
+        let spans = Spans::Given(prompt.spans);
         let start = end.depth << self.index.shift;
+        let limit = limit.min(self.index.parts.next_start(spans, start));
         let rest = prompt.tokens.get(start as usize..limit as usize)?;
         let (child, run) = self.index.partial_child(&self.pages, end.node, rest);
-        let tokens = start.saturating_add(run);
-        let spans = Spans::Given(prompt.spans);
-        let begins = prompt.spans.iter().any(|span| span.start >= start && span.start < tokens);
-        if child == NULL || begins || self.index.parts.cuts(spans, tokens) {
-            return None;
+        let below = Resume { node: child, depth: end.depth.saturating_add(1) };
+        let deep = if child == NULL { end } else { below };
+        let mut tokens = start.saturating_add(run);
+        while tokens > floor {
+            let before = tokens;
+            tokens = self.index.parts.before_cut(spans, tokens);
+            for index in self.other_groups() {
+                tokens = self.index.supplied(&self.pages, &self.groups.get(index), deep, tokens);
+            }
+            if tokens == before {
+                let at = self.index.climb(&self.pages, deep, self.anchor().pages(tokens));
+                return Some(Found { at, tokens, deep });
+            }
         }
-        let at = Resume { node: child, depth: end.depth.saturating_add(1) };
-        let supplied = self.other_groups().all(|index| {
-            let group = self.groups.get(index);
-            let (first, last) = (group.first(tokens), group.pages(tokens));
-            let mut cursor = at;
-            let mut entries = (first..last).rev().chain((0..group.sink_pages(tokens).min(first)).rev());
-            entries.all(|entry| self.index.page_at(&self.pages, &group, &mut cursor, entry) != NULL)
-        });
-        supplied.then_some(Found { at, tokens })
+        None
     }
 
     /// Finds the longest cached prefix of at most `limit` tokens and pins it until the ticket is opened or dropped.
@@ -152,7 +158,7 @@ impl Cache<'_> {
         }
         for index in self.other_groups() {
             let group = self.groups.get(index);
-            let mut cursor = found.at;
+            let mut cursor = found.deep;
             for entry in self.kept_entries(index, found.tokens) {
                 let page = self.index.page_at(&self.pages, &group, &mut cursor, entry);
                 if self.pages.is_cached(page) {
@@ -196,7 +202,7 @@ impl Cache<'_> {
         self.pages.hold(found.at.node, Holder::Live);
         for index in self.other_groups() {
             let group = self.groups.get(index);
-            let mut cursor = found.at;
+            let mut cursor = found.deep;
             for entry in self.kept_entries(index, found.tokens) {
                 let page = self.index.page_at(&self.pages, &group, &mut cursor, entry);
                 self.tables.prepend_run(holder, index, entry, page, 1);

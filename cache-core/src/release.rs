@@ -173,7 +173,7 @@ impl Cache<'_> {
             sequence.writable = 0;
             sequence.verified = sequence.verified.min(len);
             sequence.known = sequence.known.min(len);
-            sequence.inherited = sequence.inherited.min(end);
+            sequence.inherited = sequence.inherited.min(depth);
             sequence.parts = parts;
             sequence.duplicates = sequence.duplicates.saturating_sub(u32::from(halved));
         });

@@ -1,14 +1,20 @@
 //! Long guided runs over a grid of configurations, every machine in lock step with the model.
 //!
-//! `kvf-soak [--ops N] [--seed S] [--only NAME] [--without WORD]`; N ops per small configuration (20000 by default; larger
-//! ones get a share of that, see `share`), without those whose text has the word. After every op all answers and counters
-//! are compared; pages, digests, the machines' own checks and device memory too, but with pools of 512 pages and more, or
-//! many groups, only every 64th time. A failure is printed as a short case; exit status 1.
+//! `kvf-soak [--ops N] [--seed S] [--jobs J] [--only NAME] [--without WORD]`: N ops per configuration (20000 by default),
+//! on J threads (by default as many as there are cores), for configurations whose name has NAME, without ops whose text has
+//! WORD. After every op all answers, counters, digests and the sequences that the op is about are compared; all sequences,
+//! pages, the machines' own checks and device memory too, but with pools of 512 pages and more, or many groups, only every
+//! 64th time. Each line tells the ops, the seconds and the last digest of a configuration, which depend on its number and the
+//! seed alone, the seconds apart. A failure is printed as a short case; exit status 1.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Instant;
 
 use kvfolio_tests::op::Op;
-use kvfolio_tests::rng::Rng;
+use kvfolio_tests::rng::{self, Rng};
 use kvfolio_tests::runner::Harness;
 use kvfolio_tests::spec::{GroupKind, GroupSpec, IndexKind, Policy, PoolSpec, Spec};
 use kvfolio_tests::stream::{self, Failure};
@@ -25,52 +31,103 @@ const RANDOM: u64 = 16;
 
 /// Configurations with fixed rings drawn by chance.
 const RANDOM_RINGS: usize = 8;
+/// Further ones for each option that chance alone would seldom combine with others.
+const FOCUSED: u64 = 4;
+
+/// What the command line asks for.
+struct Wanted {
+    ops: usize,
+    seed: u64,
+    jobs: usize,
+    only: String,
+    without: Option<String>,
+}
+
+/// How one configuration ended: the last digest, or the program that failed.
+struct Ended {
+    time: Duration,
+    result: Result<u64, (Vec<Op>, Failure)>,
+}
 
 fn main() -> ExitCode {
-    let (mut ops, mut seed, mut only, mut without) = (20_000usize, 1u64, String::new(), None);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let value = args.next().unwrap_or_default();
-        match arg.as_str() {
-            "--ops" => ops = value.parse().unwrap_or(ops),
-            "--seed" => seed = value.parse().unwrap_or(seed),
-            "--only" => only = value,
-            "--without" => without = Some(value),
-            _ => {
-                eprintln!("kvf-soak [--ops N] [--seed S] [--only NAME] [--without WORD]");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let Some(wanted) = wanted() else {
+        eprintln!("kvf-soak [--ops N] [--seed S] [--jobs J] [--only NAME] [--without WORD]");
+        return ExitCode::from(2);
+    };
+    let grid: Vec<(u64, (String, Spec))> =
+        (0..).zip(grid()).filter(|(_, (name, _))| name.contains(&wanted.only)).collect();
     let (mut passed, mut failed) = (0, 0);
-    for (name, spec) in grid().into_iter().filter(|(name, _)| name.contains(&only)) {
-        let ops = ops.div_ceil(share(&spec));
-        match soak(&spec, ops, seed, without.as_deref()) {
+    let mut report = |nth: usize, ended: Ended| {
+        let (_, (name, spec)) = &grid[nth];
+        match ended.result {
             Ok(digest) => {
                 passed += 1;
-                println!("pass {name:<28} {ops} ops {digest:016x}");
+                println!("pass {name:<28} {} ops {:6.1} s {digest:016x}", wanted.ops, ended.time.as_secs_f64());
             }
             Err((program, failure)) => {
                 failed += 1;
                 println!("FAIL {name:<28} {}", failure.message);
-                println!("{}", shortened(&spec, &program, &failure.message));
+                println!("{}", shortened(spec, &program, &failure.message));
             }
         }
-    }
+    };
+    in_order(grid.len(), wanted.jobs, &|nth| run(&grid[nth], &wanted), &mut report);
     println!("{passed} passed, {failed} failed, 0 skipped");
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// One op costs the model up to O(pages) and each machine's check O(pages): larger configurations get fewer ops, so that
-/// all of them take about the same time.
-fn share(spec: &Spec) -> usize {
-    let pages: u32 = spec.pools.iter().map(|pool| pool.pages).sum();
-    match pages {
-        _ if spec.groups.len() > 8 => 32,
-        0..=256 => 1,
-        257..=2048 => 8,
-        _ => 32,
+fn wanted() -> Option<Wanted> {
+    let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    let mut wanted = Wanted { ops: 20_000, seed: 1, jobs: cores, only: String::new(), without: None };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let value = args.next()?;
+        match arg.as_str() {
+            "--ops" => wanted.ops = value.parse().ok()?,
+            "--seed" => wanted.seed = value.parse().ok()?,
+            "--jobs" => wanted.jobs = value.parse().ok().filter(|jobs| *jobs > 0)?,
+            "--only" => wanted.only = value,
+            "--without" => wanted.without = Some(value),
+            _ => return None,
+        }
     }
+    Some(wanted)
+}
+
+/// Does jobs `0..count` on some threads; tells the results in the order of the jobs, each as soon as those before it are
+/// told.
+fn in_order<T: Send>(count: usize, threads: usize, job: &(dyn Fn(usize) -> T + Sync), tell: &mut dyn FnMut(usize, T)) {
+    let next = AtomicUsize::new(0);
+    let (send, receive) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            let (send, next) = (send.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    if nth >= count || send.send((nth, job(nth))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
+        let mut told = 0;
+        for (nth, result) in receive {
+            done[nth] = Some(result);
+            while let Some(result) = done.get_mut(told).and_then(Option::take) {
+                tell(told, result);
+                told += 1;
+            }
+        }
+    });
+}
+
+fn run((number, (_, spec)): &(u64, (String, Spec)), wanted: &Wanted) -> Ended {
+    let begin = Instant::now();
+    let result = soak(spec, wanted.ops, rng::mix(wanted.seed) ^ number, wanted.without.as_deref());
+    Ended { time: begin.elapsed(), result }
 }
 
 /// P x groups x pages, and once as many groups as a model with one table per layer and head has.
@@ -95,6 +152,14 @@ fn grid() -> Vec<(String, Spec)> {
     grid.extend(rings());
     // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
     grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
+    let with = |name: &'static str, change: fn(&mut Spec)| {
+        (0..FOCUSED).map(move |n| {
+            let mut spec = guided::spec(&mut Rng::new(1_000 + n));
+            change(&mut spec);
+            (format!("{name} {n}"), spec)
+        })
+    };
+    grid.extend(with("tail", |spec| (spec.tail, spec.index) = (true, IndexKind::Tree)));
     grid
 }
 
@@ -141,13 +206,13 @@ fn soak(spec: &Spec, ops: usize, seed: u64, without: Option<&str>) -> Result<u64
     let wide = spec.groups.len() > 8;
     let mut digest = 0;
     let mut rng = Rng::new(seed);
-    for _ in 0..ops.div_ceil(STRETCH) {
+    for begin in (0..ops).step_by(STRETCH) {
         let mut program = Vec::new();
         let fail = |program: &[Op], message: String| (program.to_vec(), Failure { op: program.len(), message });
         let machines = drivers::all(spec).map_err(|message| fail(&[], message))?;
         let mut harness = Harness::new(spec, machines).map_err(|message| fail(&[], message))?;
         harness.thorough_every = if largest >= 512 || wide { 64 } else { 1 };
-        for _ in 0..STRETCH.min(ops) {
+        for _ in begin..ops.min(begin + STRETCH) {
             let op = guided::op(&mut rng, spec, harness.oracle());
             if without.is_some_and(|word| text::print_op(&op).contains(word)) {
                 continue;

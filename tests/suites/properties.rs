@@ -70,6 +70,7 @@ fn random_programs_reach_every_answer() {
             let mut count = |what: &str| *reached.entry(format!("{verb} {what}")).or_insert(0) += 1;
             count(&format!("{:?}", outcome.status));
             match outcome.value {
+                Value::Hit(hit) if hit % spec.hit_step() > 0 => count("partial hit"),
                 Value::Hit(hit) if hit > 0 => count("hit"),
                 Value::Pages(pages) if pages > 0 => count("pages"),
                 Value::Plan(plan) if !plan.copies.is_empty() => count("copies"),
@@ -107,6 +108,7 @@ fn random_programs_reach_every_answer() {
         "VERIFY Ok",
         "PUBLISH pages",
         "MATCH hit",
+        "MATCH partial hit",
         "DROP Ok",
         "EVICT pages",
         "CLEAR Ok",

@@ -1,7 +1,9 @@
 //! Lock step: every op on the model, on every other machine and on the device, everything compared.
 //!
-//! The model is applied first. When it refuses an op, the digests of the others must not change; when
-//! a plan is cancelled, they must be those from before it began.
+//! The model is applied first. After every op answers, counters, the sequences that the op is about, and digests are
+//! compared. When the model refuses an op, the digests of the others must not change; when a plan is cancelled, they must
+//! be those from before it began. A thorough comparison adds all sequences and pages, device memory, and the machines' own
+//! checks.
 
 mod compare;
 mod expected;
@@ -16,11 +18,6 @@ use compare::Keys;
 use expected::Expected;
 pub use resolve::resolve;
 
-/// Digests of all machines before a plan began, while nothing but `plan_add` happened since.
-struct Begun {
-    digests: Vec<u64>,
-}
-
 /// The model and the machines that must agree with it.
 pub struct Harness {
     spec: Spec,
@@ -28,8 +25,11 @@ pub struct Harness {
     others: Vec<Box<dyn Machine>>,
     expected: Expected,
     keys: Vec<Keys>,
-    begun: Option<Begun>,
-    /// Compare pages, digests and device memory after every n-th op.
+    /// Digests of the others after the last op.
+    digests: Vec<u64>,
+    /// Their digests before the open plan began, while nothing but `plan_add` happened since.
+    begun: Option<Vec<u64>>,
+    /// Compare thoroughly after every n-th op; 0 = only for `CHECK`.
     pub thorough_every: u32,
     steps: u32,
 }
@@ -41,12 +41,14 @@ impl Harness {
     /// Says what the model does not describe.
     pub fn new(spec: &Spec, others: Vec<Box<dyn Machine>>) -> Result<Self, String> {
         let keys = others.iter().map(|_| Keys::default()).collect();
+        let digests = others.iter().map(|machine| machine.digest()).collect();
         Ok(Self {
             spec: spec.clone(),
             model: Model::new(spec)?,
             others,
             expected: Expected::new(spec),
             keys,
+            digests,
             begun: None,
             thorough_every: 1,
             steps: 0,
@@ -83,33 +85,37 @@ impl Harness {
             return Ok(Outcome::of(Status::Argument));
         };
         self.remember_begin(&op);
-        let before = expected::Before::of(&self.model);
+        let before = expected::Before::of(&self.model, &op);
         let outcome = self.model.apply(&op);
         if outcome.status == Status::Unsupported {
             return Ok(outcome);
         }
         let refused = outcome.status != Status::Ok;
         for (machine, keys) in self.others.iter_mut().zip(&mut self.keys) {
-            let digest = refused.then(|| machine.digest());
             let found = machine.apply(&op);
             let fault = |message: String| format!("{}: {}: {message}", machine.name(), print_op(&op));
             compare::outcomes(&found, &outcome, keys).map_err(fault)?;
-            if digest.is_some_and(|digest| digest != machine.digest()) {
-                return Err(format!("{}: {} was refused but changed the digest", machine.name(), print_op(&op)));
-            }
         }
-        self.check_cancel(&op, refused)?;
+        self.compare_digests(&op, refused)?;
         self.expected.after(&op, &before, &outcome, &self.model)?;
         let thorough = self.thorough_every != 0 && self.steps.is_multiple_of(self.thorough_every);
-        self.compare_state(thorough || matches!(op, Op::Check))
-            .map_err(|fault| format!("after {}: {fault}", print_op(&op)))?;
+        let compared = if thorough || matches!(op, Op::Check) {
+            self.compare_all()
+        } else {
+            let mut labels = compare::named(&op);
+            labels.extend(before.planned());
+            labels.retain(|seq| self.model.len(*seq).is_some());
+            compare::counters(&self.others, &self.model)
+                .and_then(|()| compare::sequences(&self.others, &self.model, &labels))
+        };
+        compared.map_err(|fault| format!("after {}: {fault}", print_op(&op)))?;
         Ok(outcome)
     }
 
     fn remember_begin(&mut self, op: &Op) {
         match op {
             Op::PlanBegin { tick } if self.is_fresh_begin(*tick) => {
-                self.begun = Some(Begun { digests: self.others.iter().map(|m| m.digest()).collect() });
+                self.begun = Some(self.digests.clone());
             }
             Op::PlanAdd { .. } | Op::PlanCancel | Op::Lookup { .. } | Op::Drain | Op::Check => {}
             _ => self.begun = None,
@@ -120,39 +126,35 @@ impl Harness {
         resolve_time(tick, 0) == self.model.tick() && self.model.plan_is_finished().is_none()
     }
 
-    fn check_cancel(&mut self, op: &Op, refused: bool) -> Result<(), String> {
-        if !matches!(op, Op::PlanCancel) || refused {
-            return Ok(());
-        }
-        let Some(begun) = self.begun.take() else {
-            return Ok(());
-        };
-        for (machine, digest) in self.others.iter().zip(begun.digests) {
-            if machine.digest() != digest {
-                return Err(format!("{}: a cancelled plan changed the digest", machine.name()));
+    fn compare_digests(&mut self, op: &Op, refused: bool) -> Result<(), String> {
+        let old = core::mem::take(&mut self.digests);
+        self.digests = self.others.iter().map(|machine| machine.digest()).collect();
+        let cancelled = if refused || *op != Op::PlanCancel { None } else { self.begun.take() };
+        for (nth, machine) in self.others.iter().enumerate() {
+            let fault = |what: &str| Err(format!("{}: {} {what}", machine.name(), print_op(op)));
+            if refused && self.digests[nth] != old[nth] {
+                return fault("was refused but changed the digest");
+            }
+            if cancelled.as_ref().is_some_and(|begun| self.digests[nth] != begun[nth]) {
+                return fault("changed the digest from before the plan");
+            }
+            let kind = machine.digest_kind();
+            let first = self.others.iter().position(|other| other.digest_kind() == kind).unwrap_or(nth);
+            if self.digests[first] != self.digests[nth] {
+                return Err(format!("digests of {} and {} differ", self.others[first].name(), machine.name()));
             }
         }
         Ok(())
     }
 
-    fn compare_state(&mut self, thorough: bool) -> Result<(), String> {
-        for machine in &self.others {
-            compare::counters(machine.as_ref(), &self.model, &self.spec)?;
-        }
-        if !thorough {
-            return Ok(());
-        }
+    fn compare_all(&mut self) -> Result<(), String> {
+        compare::counters(&self.others, &self.model)?;
         self.model.check().map_err(|fault| format!("model: {fault}"))?;
-        let mut digests: Vec<(u8, u64, &'static str)> = Vec::new();
         for machine in &mut self.others {
             machine.check().map_err(|fault| format!("{}: check: {fault}", machine.name()))?;
-            compare::views(machine.as_ref(), &self.model, &self.spec)?;
-            let (kind, digest) = (machine.digest_kind(), machine.digest());
-            if let Some(other) = digests.iter().find(|other| other.0 == kind && other.1 != digest) {
-                return Err(format!("digests of {} and {} differ", other.2, machine.name()));
-            }
-            digests.push((kind, digest, machine.name()));
         }
+        compare::pages(&self.others, &self.model, &self.spec, self.steps)?;
+        compare::sequences(&self.others, &self.model, &self.model.live())?;
         let lead = self.others.first().map_or(&self.model as &dyn Machine, |machine| machine.as_ref());
         self.expected.read_back(lead, &self.model)
     }

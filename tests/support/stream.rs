@@ -25,7 +25,6 @@ pub struct Failure {
 pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     let mut rng = Rng::new(seed);
     let (mut spec, mut ops) = bytes::decode(&rng.bytes(len));
-    spec.tail = false;
     spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
     (spec.leases, spec.spans) = (spec.leases.min(16), spec.spans.min(256));
     spec.groups.truncate(6);

@@ -102,13 +102,14 @@ impl<'m> Parts<'m> {
     }
 
     /// The start of the first span at or behind a token; `u32::MAX` when there is none.
-    pub(super) fn next_start(&self, spans: Spans<'_>, token: u32) -> u32 {
+    pub(crate) fn next_start(&self, spans: Spans<'_>, token: u32) -> u32 {
         self.each(spans).map(|span| span.start).find(|&start| start >= token).unwrap_or(u32::MAX)
     }
 
-    /// Whether a length cuts a span in two.
-    pub(crate) fn cuts(&self, spans: Spans<'_>, len: u32) -> bool {
-        self.each(spans).any(|span| span.start < len && len.wrapping_sub(span.start) < span.length)
+    /// The start of the span that a length cuts in two, or the length itself.
+    pub(crate) fn before_cut(&self, spans: Spans<'_>, len: u32) -> u32 {
+        let cut = self.each(spans).find(|span| span.start < len && len.wrapping_sub(span.start) < span.length);
+        cut.map_or(len, |span| span.start)
     }
 
     /// Copies those spans that begin in `[start, start + tokens)` to a new list: its head, or `None` when the store is

@@ -54,6 +54,20 @@ impl Index<'_> {
         }
     }
 
+    /// The most tokens, at most `tokens`, of which a group has all pages on the path to `deep`, the last one perhaps in part.
+    pub(crate) fn supplied(&self, pages: &Pages<'_>, group: &Group, deep: Resume, tokens: u32) -> u32 {
+        let mut tokens = tokens;
+        loop {
+            let first = group.first(tokens);
+            let sinks = group.sink_pages(tokens).min(first);
+            let mut cursor = deep;
+            let mut entries = (first..group.pages(tokens)).rev().chain((0..sinks).rev());
+            let missing = entries.find(|&entry| self.page_at(pages, group, &mut cursor, entry) == NULL);
+            let Some(entry) = missing else { return tokens };
+            tokens = entry << group.shift;
+        }
+    }
+
     /// The page of a group at an entry of the path to `cursor`, which moves up to the node that carries it.
     pub(crate) fn page_at(&self, pages: &Pages<'_>, group: &Group, cursor: &mut Resume, entry: u32) -> u32 {
         let (depth, sub) = self.carrier(group, entry);

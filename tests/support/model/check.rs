@@ -2,6 +2,7 @@
 
 use super::Model;
 use super::pages::Page;
+use super::per_page::Counts;
 use crate::spec::{NULL, Policy};
 
 impl Model {
@@ -20,8 +21,8 @@ impl Model {
                 let page: Page = (pool, id);
                 let free = own.free[id as usize];
                 let cached = own.cached.contains(&id);
-                let indexed = self.state.index.homes.contains_key(&page);
-                let expected = match (kept.contains(&page), indexed) {
+                let indexed = self.state.index.homes.contains(page);
+                let expected = match (kept.contains(page), indexed) {
                     (true, _) => (false, false),
                     (false, true) => (false, true),
                     (false, false) => (true, false),
@@ -58,6 +59,8 @@ impl Model {
             return Ok(());
         };
         let step = self.page_tokens(anchor) as usize;
+        let pool = self.pool_of(anchor);
+        let mut children = Counts::default();
         for (key, node) in &self.state.index.nodes {
             let Some(stored) = node.get(&(anchor, 0)) else {
                 return Err("3.1: a node without the anchor's page".into());
@@ -69,10 +72,17 @@ impl Model {
             let Some(above) = self.state.index.at(&parent, (anchor, 0)) else {
                 return Err("3.1: a node without its parent".into());
             };
+            if self.parent_page((pool, stored.id)) != Some((pool, above.id)) {
+                return Err(format!("3.1: the parent of page {} is not page {}", stored.id, above.id));
+            }
+            children.add((pool, above.id));
             let used = |id: u32| self.state.pools[self.pool_of(anchor)].is_used(id);
             if used(stored.id) && !used(above.id) {
                 return Err(format!("3.4: page {} is used, its parent {} is not", stored.id, above.id));
             }
+        }
+        if self.state.index.children.iter().ne(children.iter()) {
+            return Err("3.1: a node with another number of children".into());
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Ending a plan: cancel, abort, commit and what commit brings about.
 
-use std::collections::BTreeMap;
-
 use super::pages::Page;
 use super::{Entry, Model, Plan};
 use crate::machine::{Outcome, Status};
@@ -11,8 +9,8 @@ use crate::spec::NULL;
 impl Model {
     pub(super) fn plan_cancel(&mut self) -> Result<Outcome, Outcome> {
         self.building()?;
-        self.state.plan = None;
-        self.end_closing();
+        let plan = self.state.plan.take().expect("building");
+        self.end_closing_of(&plan);
         Ok(Outcome::OK)
     }
 
@@ -29,19 +27,11 @@ impl Model {
             }
         }
         for &page in &loose {
-            self.state.owners.insert(page, None);
+            *self.state.owners.slot(page) = Some(None);
         }
         self.settle(&loose);
         self.end_closing_of(&plan);
         Ok(Outcome::OK)
-    }
-
-    fn end_closing(&mut self) {
-        let closing: BTreeMap<Seq, bool> =
-            self.state.sequences.iter().filter_map(|(seq, s)| Some((*seq, s.closing?))).collect();
-        for (seq, discard) in closing {
-            self.end(seq, discard);
-        }
     }
 
     /// Carries out the closes that waited for the plan, in plan order.
@@ -111,23 +101,28 @@ impl Model {
 
     /// Drops the pages that no query at the new length reads.
     fn drop_left_windows(&mut self, seq: Seq) {
+        let mut dropped: Vec<(Page, bool)> = Vec::new();
         for group in 0..self.spec.groups.len() {
             let (spec, pool) = (self.spec.groups[group], self.pool_of(group));
             let sequence = self.state.sequences.get_mut(&seq).expect("live");
             let len = sequence.len();
-            let mut dropped: Vec<Page> = Vec::new();
             for (index, id) in (0..).zip(&mut sequence.tables[group]) {
                 if *id != NULL && !spec.needs_page(index, len) {
                     let page = (pool, core::mem::replace(id, NULL));
-                    dropped.extend((spec.ring == 0).then_some(page));
+                    dropped.extend((spec.ring == 0).then_some((page, spec.exact)));
                 }
-            }
-            for page in dropped {
-                if spec.exact && !self.references().contains_key(&page) {
-                    self.unindex(page);
-                }
-                self.settle(&[page]);
             }
         }
+        if dropped.is_empty() {
+            return;
+        }
+        let refs = self.references();
+        for &(page, exact) in &dropped {
+            if exact && !refs.contains(page) {
+                self.unindex(page);
+            }
+        }
+        let dropped: Vec<Page> = dropped.into_iter().map(|(page, _)| page).collect();
+        self.settle(&dropped);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Model;
 use super::pages::Page;
+use super::per_page::{Counts, PerPage};
 use crate::machine::{Event, EventKind};
 use crate::op::Span;
 use crate::rng::mix;
@@ -34,24 +35,26 @@ pub(super) struct Stored {
 #[derive(Default, Hash)]
 pub(super) struct Index {
     pub(super) nodes: BTreeMap<Key, BTreeMap<Place, Stored>>,
-    pub(super) homes: BTreeMap<Page, (Key, Place)>,
+    pub(super) homes: PerPage<(Key, Place)>,
+    /// The anchor's page before an indexed page of the anchor.
+    pub(super) parents: PerPage<Page>,
+    /// How many indexed pages of the anchor follow on one.
+    pub(super) children: Counts,
 }
 
 impl Index {
     /// Where a page is indexed.
     pub(super) fn home(&self, pool: usize, id: u32) -> Option<&(Key, Place)> {
-        self.homes.get(&(pool, id))
+        self.homes.get((pool, id))
     }
 
     pub(super) fn at(&self, key: &Key, place: Place) -> Option<Stored> {
         self.nodes.get(key)?.get(&place).copied()
     }
 
-    /// Whether another node continues this prefix.
-    pub(super) fn has_children(&self, key: &Key) -> bool {
-        let near = self.nodes.range(key.clone()..).map(|(other, _)| other);
-        let mut near = near.take_while(|other| other.ns == key.ns && other.tokens.starts_with(&key.tokens));
-        near.any(|other| other != key && other.is_below(key))
+    /// Whether another node continues the one of an anchor page.
+    pub(super) fn has_children(&self, page: Page) -> bool {
+        self.children.contains(page)
     }
 }
 
@@ -90,10 +93,7 @@ impl Key {
 impl Model {
     /// The anchor's page before an indexed page of the anchor.
     pub(super) fn parent_page(&self, page: Page) -> Option<Page> {
-        let (key, place) = self.state.index.home(page.0, page.1)?;
-        let anchor = self.spec.anchor().filter(|&anchor| anchor == place.0)?;
-        let parent = key.upto(key.tokens.len() as u32 - self.page_tokens(anchor));
-        self.state.index.at(&parent, (anchor, 0)).map(|stored| (self.pool_of(anchor), stored.id))
+        self.state.index.parents.get(page).copied()
     }
 
     /// The node end and the place of page `index` of a group.
@@ -142,7 +142,7 @@ impl Model {
         0
     }
 
-    fn can_resume(&self, prompt: &Key, len: u32) -> bool {
+    pub(super) fn can_resume(&self, prompt: &Key, len: u32) -> bool {
         (0..self.spec.groups.len()).all(|group| {
             let pages = match self.spec.groups[group].kind {
                 GroupKind::Full => (0..len / self.page_tokens(group)).collect(),
@@ -155,7 +155,7 @@ impl Model {
     /// How many pages of each group the index has under each event key.
     pub fn indexed(&self) -> BTreeMap<IndexKey, u32> {
         let mut indexed = BTreeMap::new();
-        for (key, (group, _)) in self.state.index.homes.values() {
+        for (_, (key, (group, _))) in self.state.index.homes.iter() {
             *indexed.entry((*group as u16, key.name(), key.ns)).or_insert(0) += 1;
         }
         indexed
@@ -179,8 +179,16 @@ impl Model {
         let node = self.state.index.nodes.entry(key.clone()).or_default();
         let old = node.insert(place, Stored { id, publisher });
         assert!(old.is_none(), "a place is filled twice");
-        let old = self.state.index.homes.insert(page, (key.clone(), place));
+        let old = self.state.index.homes.slot(page).replace((key.clone(), place));
         assert!(old.is_none(), "a page is indexed twice");
+        if let Some(anchor) = self.spec.anchor().filter(|&anchor| anchor == place.0) {
+            let above = key.upto(key.tokens.len() as u32 - self.page_tokens(anchor));
+            if let Some(above) = self.state.index.at(&above, (anchor, 0)) {
+                let parent = (page.0, above.id);
+                *self.state.index.parents.slot(page) = Some(parent);
+                self.state.index.children.add(parent);
+            }
+        }
         self.enter_order(page, class);
         let event = self.event(EventKind::Stored, key, place.0, id);
         self.emit(event);
@@ -193,7 +201,7 @@ impl Model {
             return;
         };
         if Some(place.0) == self.spec.anchor() {
-            assert!(!self.state.index.has_children(&key), "an inner node leaves the index");
+            assert!(!self.state.index.has_children((pool, id)), "an inner node leaves the index");
             let hung: Vec<(Place, Stored)> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, *s)).collect();
             for (other, stored) in hung {
                 if other.0 != place.0 {
@@ -213,7 +221,10 @@ impl Model {
     /// Empties one place.
     pub(super) fn unindex_one(&mut self, key: &Key, place: Place, id: u32, announce: bool) {
         let pool = self.pool_of(place.0);
-        self.state.index.homes.remove(&(pool, id));
+        *self.state.index.homes.slot((pool, id)) = None;
+        if let Some(parent) = self.state.index.parents.slot((pool, id)).take() {
+            self.state.index.children.remove(parent);
+        }
         if let Some(node) = self.state.index.nodes.get_mut(key) {
             node.remove(&place);
         }

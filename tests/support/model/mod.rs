@@ -2,8 +2,9 @@
 //!
 //! Nothing is counted that can be looked up: references are recounted by scanning tables, holds,
 //! tickets, transfers and the open plan; a node of the index is its whole token prefix; the eviction
-//! order gives each page a stamp. It predicts statuses, page ids, cursors, counters,
-//! hits, copies, slots and events exactly.
+//! order gives each page a stamp. Two things are kept although they could be found: the parent and the number of
+//! children of an indexed page; the model's own check finds them again. It predicts statuses, page ids, cursors,
+//! counters, hits, copies, slots and events exactly.
 
 mod check;
 mod endings;
@@ -11,6 +12,8 @@ mod evict;
 mod index;
 mod order;
 mod pages;
+mod partial;
+mod per_page;
 mod plans;
 mod publish;
 mod retain;
@@ -30,6 +33,8 @@ pub use index::IndexKey;
 use index::{Index, Key};
 use order::Rank;
 use pages::{Page, Pool};
+use per_page::PerPage;
+pub use view::Pages;
 
 /// The model's whole state.
 pub struct Model {
@@ -56,7 +61,7 @@ struct State {
     /// Class and uses of indexed anchor pages.
     ranks: BTreeMap<Page, Rank>,
     /// Who allocated a page last; `None` when its content is unknown.
-    owners: BTreeMap<Page, Option<u16>>,
+    owners: PerPage<Option<u16>>,
     /// Lease slots.
     leases: Vec<LeaseState>,
     /// Quota set of each namespace that has one.
@@ -185,9 +190,6 @@ impl Model {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
         }
-        if spec.tail {
-            return Err("partial hits are not modelled".into());
-        }
         if spec.table_chunks != 0 {
             return Err("table chunks are not modelled".into());
         }
@@ -202,7 +204,7 @@ impl Model {
             tick: 0,
             births: 0,
             ranks: BTreeMap::new(),
-            owners: BTreeMap::new(),
+            owners: PerPage::default(),
             leases: vec![LeaseState { label: Lease(0), key: None, until: 0 }; spec.leases as usize],
             quota_of: BTreeMap::new(),
             limits: BTreeMap::new(),

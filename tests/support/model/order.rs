@@ -246,7 +246,7 @@ impl Model {
     /// Whether nothing is indexed behind a page.
     fn is_leaf(&self, page: Page) -> bool {
         match self.state.index.home(page.0, page.1) {
-            Some((key, place)) if Some(place.0) == self.spec.anchor() => !self.state.index.has_children(key),
+            Some((_, place)) if Some(place.0) == self.spec.anchor() => !self.state.index.has_children(page),
             _ => true,
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bitvec::vec::BitVec;
 
 use super::Model;
+use super::per_page::{Counts, PerPage};
 use crate::spec::NULL;
 
 /// A pool and an id in it.
@@ -65,11 +66,11 @@ impl Pool {
 
 impl Model {
     /// All references, recounted.
-    pub(super) fn references(&self) -> BTreeMap<Page, u32> {
+    pub(super) fn references(&self) -> Counts {
         let mut refs = self.pins();
         let mut add = |page: Page| {
             if page.1 != NULL {
-                *refs.entry(page).or_insert(0) += 1;
+                refs.add(page);
             }
         };
         for sequence in self.state.sequences.values() {
@@ -96,12 +97,12 @@ impl Model {
     }
 
     /// References by tickets and transfers.
-    pub(super) fn pins(&self) -> BTreeMap<Page, u32> {
+    pub(super) fn pins(&self) -> Counts {
         let mut refs = self.transfer_pins();
         for ticket in self.state.tickets.values() {
             for (group, table) in ticket.tables.iter().enumerate() {
                 for &id in table.iter().filter(|&&id| id != NULL) {
-                    *refs.entry((self.pool_of(group), id)).or_insert(0) += 1;
+                    refs.add((self.pool_of(group), id));
                 }
             }
         }
@@ -109,21 +110,21 @@ impl Model {
     }
 
     /// References by transfers.
-    pub(super) fn transfer_pins(&self) -> BTreeMap<Page, u32> {
-        let mut refs = BTreeMap::new();
+    pub(super) fn transfer_pins(&self) -> Counts {
+        let mut refs = Counts::default();
         for &page in self.state.transfers.values().flat_map(|t| &t.pinned) {
-            *refs.entry(page).or_insert(0) += 1;
+            refs.add(page);
         }
         refs
     }
 
     /// The USED pages: those with references, and every indexed ancestor of one.
-    pub(super) fn kept(&self, refs: &BTreeMap<Page, u32>) -> BTreeSet<Page> {
-        let mut kept: BTreeSet<Page> = BTreeSet::new();
-        for &page in refs.keys() {
+    pub(super) fn kept(&self, refs: &Counts) -> PerPage<()> {
+        let mut kept = PerPage::default();
+        for (page, _) in refs.iter() {
             let mut next = Some(page);
             while let Some(page) = next
-                && kept.insert(page)
+                && kept.slot(page).replace(()).is_none()
             {
                 next = self.parent_page(page);
             }
@@ -134,11 +135,14 @@ impl Model {
     /// Lets each page that nothing keeps any more fall to CACHED (hot end) or FREE, in order; a parent
     /// that only such a page kept follows it.
     pub(super) fn settle(&mut self, pages: &[Page]) {
+        if pages.is_empty() {
+            return;
+        }
         let kept = self.kept(&self.references());
         for &page in pages {
             let mut next = Some(page);
             while let Some((pool, id)) = next {
-                if id == NULL || kept.contains(&(pool, id)) || !self.state.pools[pool].is_used(id) {
+                if id == NULL || kept.contains((pool, id)) || !self.state.pools[pool].is_used(id) {
                     break;
                 }
                 if self.state.index.home(pool, id).is_some() {

@@ -1,6 +1,7 @@
 //! Plans: promise, assign, accept or give back.
 
 use super::pages::Page;
+use super::per_page::Counts;
 use super::{Entry, Model, Plan, Sequence};
 use crate::machine::{Copy, Outcome, PlanView, Resource, Shortage, Status, Value};
 use crate::op::Seq;
@@ -102,13 +103,15 @@ impl Model {
 
     /// What each group does with its last page when `seq` is added after `before`.
     fn last_pages(&self, seq: Seq, before: &[Entry]) -> Vec<Last> {
-        let sequence = &self.state.sequences[&seq];
-        (0..self.spec.groups.len())
-            .map(|group| match self.partial_page(sequence, group) {
-                Some(id) if self.must_copy((self.pool_of(group), id), group, sequence.len(), before) => Last::Copy,
-                _ => Last::InPlace,
-            })
-            .collect()
+        let pins = self.pins();
+        (0..self.spec.groups.len()).map(|group| self.last_page(seq, group, before, &pins)).collect()
+    }
+
+    fn last_page(&self, seq: Seq, group: usize, before: &[Entry], pins: &Counts) -> Last {
+        match self.partial_page(&self.state.sequences[&seq], group) {
+            Some(id) if self.must_copy(seq, (group, id), before, pins) => Last::Copy,
+            _ => Last::InPlace,
+        }
     }
 
     fn partial_page(&self, sequence: &Sequence, group: usize) -> Option<u32> {
@@ -118,27 +121,29 @@ impl Model {
         is_partial.then(|| sequence.tables[group][index as usize])
     }
 
-    /// The copy rule: indexed, pinned, still in more than one table, or left in this plan by a sequence with more than
-    /// `len` tokens, to which an abort gives it back.
-    fn must_copy(&self, page: Page, group: usize, len: u32, before: &[Entry]) -> bool {
-        let indexed = self.state.index.homes.contains_key(&page);
-        let pinned = self.pins().contains_key(&page);
+    /// The copy rule: indexed, pinned, still in more than one table, or left in this plan by a sequence that has tokens in it
+    /// where this one would write: an abort gives it back.
+    fn must_copy(&self, seq: Seq, (group, id): (usize, u32), before: &[Entry], pins: &Counts) -> bool {
+        let page: Page = (self.pool_of(group), id);
+        let indexed = self.state.index.homes.contains(page);
+        let pinned = pins.contains(page);
         let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
-        let left: Vec<&Entry> = before.iter().filter(|entry| self.copies_page(entry, group, page.1, before)).collect();
-        indexed || pinned || entries - left.len() > 1 || self.any_longer(&left, len)
+        let left: Vec<&Entry> =
+            before.iter().filter(|entry| self.copies_page(entry, group, id, before, pins)).collect();
+        indexed || pinned || entries - left.len() > 1 || self.any_longer(&left, self.state.sequences[&seq].len())
     }
 
     pub(super) fn any_longer(&self, entries: &[&Entry], len: u32) -> bool {
         entries.iter().any(|entry| self.state.sequences[&entry.seq].len() > len)
     }
 
-    fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry]) -> bool {
+    fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry], pins: &Counts) -> bool {
         let sequence = &self.state.sequences[&entry.seq];
         if self.partial_page(sequence, group) != Some(id) || entry.withdraw[group] {
             return false;
         }
         let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
-        self.must_copy((self.pool_of(group), id), group, sequence.len(), &before[..at])
+        self.must_copy(entry.seq, (group, id), &before[..at], pins)
     }
 
     /// Whether the page may leave the index instead of being copied: nobody else can see it.
@@ -148,11 +153,11 @@ impl Model {
             return false;
         };
         let page = (self.pool_of(group), id);
-        let Some((key, place)) = self.state.index.home(page.0, page.1) else {
+        let Some((_, place)) = self.state.index.home(page.0, page.1) else {
             return false;
         };
-        let inner = Some(place.0) == self.spec.anchor() && self.state.index.has_children(key);
-        !inner && self.references().get(&page) == Some(&1)
+        let inner = Some(place.0) == self.spec.anchor() && self.state.index.has_children(page);
+        !inner && self.references().of(page) == 1
     }
 
     fn promise(&self, seq: Seq, count: u32, tokens: Option<&[u32]>) -> Result<Entry, Outcome> {
@@ -235,10 +240,13 @@ impl Model {
         if self.state.transfers.is_empty() {
             return pending;
         }
-        let (mut others, pins) = (self.references(), self.transfer_pins());
-        others.retain(|page, count| *count > pins.get(page).copied().unwrap_or(0));
+        let (all, pins) = (self.references(), self.transfer_pins());
+        let mut others = Counts::default();
+        for (page, _) in all.iter().filter(|(page, count)| **count > pins.of(*page)) {
+            others.add(page);
+        }
         let others = self.kept(&others);
-        for page in self.kept(&self.references()).difference(&others) {
+        for (page, ()) in self.kept(&all).iter().filter(|(page, ())| !others.contains(*page)) {
             pending[page.0] += 1;
         }
         pending
@@ -253,7 +261,7 @@ impl Model {
             let free = self.state.pools[pool].free_count();
             self.evict(pool, need.saturating_sub(free));
         }
-        let (mut assigned, mut scrubs) = (entries.clone(), Vec::new());
+        let (mut assigned, mut scrubs, pins) = (entries.clone(), Vec::new(), self.pins());
         for (at, entry) in assigned.iter_mut().enumerate() {
             let sequence = &self.state.sequences[&entry.seq];
             let (len, ns) = (sequence.len(), sequence.ns);
@@ -266,7 +274,7 @@ impl Model {
                     continue;
                 }
                 // Asked anew for each group: with the anchor's page the pages of other groups leave its node.
-                let last = match self.last_pages(entry.seq, &entries[..at])[group] {
+                let last = match self.last_page(entry.seq, group, &entries[..at], &pins) {
                     Last::Copy if entry.withdraw[group] => Last::Withdraw,
                     last => last,
                 };
@@ -289,7 +297,7 @@ impl Model {
     /// Hands out the lowest free page. What another owner left in it is to be scrubbed.
     fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
         let id = self.state.pools[pool].take();
-        let before = self.state.owners.insert((pool, id), Some(ns));
+        let before = self.state.owners.slot((pool, id)).replace(Some(ns));
         if self.spec.scrub && before.is_some_and(|before| before != Some(ns)) {
             scrubs.push((pool as u16, id));
         }

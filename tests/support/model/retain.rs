@@ -9,6 +9,9 @@ use crate::op::{Lease, Seq};
 impl Model {
     /// Whether a lease ends at or behind the node of an anchor page.
     pub(super) fn is_leased(&self, page: Page) -> bool {
+        if self.spec.leases == 0 {
+            return false;
+        }
         let Some((key, place)) = self.state.index.home(page.0, page.1) else {
             return false;
         };
@@ -46,7 +49,7 @@ impl Model {
         if end == 0 || until < self.state.tick {
             return Err(Outcome::of(Status::Argument));
         }
-        let key = sequence.key(end).expect("published tokens are known");
+        let key = self.node_of(sequence, end / step).expect("a published page is indexed");
         let Some(slot) = self.state.leases.iter().position(|lease| lease.key.is_none()) else {
             return Err(Outcome::capacity(Resource::Leases, 1, 0));
         };
@@ -139,17 +142,12 @@ impl Model {
     }
 
     fn children(&self, page: Page) -> u32 {
-        let Some((key, _)) = self.state.index.home(page.0, page.1) else {
-            return 0;
-        };
-        let step = self.spec.anchor().map_or(1, |anchor| self.page_tokens(anchor)) as usize;
-        let child = |other: &&Key| other.tokens.len() == key.tokens.len() + step && other.is_below(key);
-        self.state.index.nodes.keys().filter(child).count() as u32
+        self.state.index.children.of(page)
     }
 
     /// The quota set of the namespace that owns a page; 0 = none.
     pub(super) fn set_of(&self, page: Page) -> usize {
-        let owner = self.state.owners.get(&page).copied().flatten();
+        let owner = self.state.owners.get(page).copied().flatten();
         owner.and_then(|ns| self.state.quota_of.get(&ns).copied()).unwrap_or(0)
     }
 

@@ -39,7 +39,7 @@ impl Model {
         let Some(page) = first(&seq) else {
             return true;
         };
-        let pinned = self.pins().contains_key(&(self.pool_of(group), page));
+        let pinned = self.pins().contains((self.pool_of(group), page));
         let owners = self.state.sequences.keys().filter(|other| first(other) == Some(page)).count();
         let left: Vec<&Entry> = (0..before.len())
             .filter(|&at| first(&before[at].seq) == Some(page) && self.needs_ring(before[at].seq, group, &before[..at]))

@@ -212,8 +212,8 @@ impl Model {
                 continue;
             };
             let own = self.state.index.at(&key, place).is_some_and(|stored| stored.publisher == sequence.birth);
-            let alone = self.references().get(&(pool, id)) == Some(&1);
-            if own && alone && !self.state.index.has_children(&key) {
+            let alone = self.references().of((pool, id)) == 1;
+            if own && alone && !self.state.index.has_children((pool, id)) {
                 self.unindex((pool, id));
             }
         }

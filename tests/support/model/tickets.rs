@@ -22,7 +22,7 @@ impl Model {
 
     pub(super) fn lookup(&self, ns: u16, tokens: &[u32], limit: u32, spans: &[Span]) -> Result<Outcome, Outcome> {
         let prompt = self.prompt(ns, tokens, spans)?;
-        Ok(Outcome::ok(Value::Hit(self.hit_len(&prompt, limit))))
+        Ok(Outcome::ok(Value::Hit(self.hit(&prompt, limit).0)))
     }
 
     pub(super) fn match_prefix(
@@ -33,13 +33,13 @@ impl Model {
         until: Option<u64>,
     ) -> Result<Outcome, Outcome> {
         let prompt = self.prompt(ns, tokens, spans)?;
-        let hit = self.hit_len(&prompt, limit);
+        let (hit, path) = self.hit(&prompt, limit);
         let mut tables = Vec::new();
         for group in 0..self.spec.groups.len() {
-            let mut table = vec![NULL; (hit / self.page_tokens(group)) as usize];
+            let mut table = vec![NULL; hit.div_ceil(self.page_tokens(group)) as usize];
             if hit > 0 {
                 for index in self.resume_pages(group, hit) {
-                    table[index as usize] = self.indexed_page(&prompt, group, index).expect("a hit is resident");
+                    table[index as usize] = self.indexed_page(&path, group, index).expect("a hit is resident");
                 }
             }
             tables.push(table);

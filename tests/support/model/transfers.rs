@@ -78,7 +78,20 @@ impl Model {
                 return Some(key.clone());
             }
         }
-        if pages == 0 { None } else { sequence.key(pages * step) }
+        self.node_of(sequence, pages)
+    }
+
+    /// The node of the last page of an anchor's table.
+    fn home_of_last(&self, table: &[u32]) -> Option<Key> {
+        let pool = self.pool_of(self.spec.anchor()?);
+        self.state.index.home(pool, *table.last()?).map(|(key, _)| key.clone())
+    }
+
+    /// The node that ends the first pages of a sequence's path; their tokens need not be known any more.
+    pub(super) fn node_of(&self, sequence: &Sequence, pages: u32) -> Option<Key> {
+        let (anchor, last) = (self.spec.anchor()?, pages.checked_sub(1)?);
+        let id = sequence.holds.get(&last).unwrap_or(&sequence.tables[anchor][last as usize]);
+        self.state.index.home(self.pool_of(anchor), *id).map(|(key, _)| key.clone())
     }
 
     pub(super) fn io_end(&mut self, transfer: Transfer, ok: bool) -> Result<Outcome, Outcome> {
@@ -116,9 +129,7 @@ impl Model {
         let anchor = self.spec.anchor().expect("there is an index");
         let step = self.page_tokens(anchor);
         let passes = |tip: Option<Key>| tip.is_some_and(|tip| tip.is_below(top));
-        for ticket in self
-            .tickets_where(|pins| passes(Some(Key::of(pins.ns, &pins.tokens, &pins.spans, pins.tokens.len() as u32))))
-        {
+        for ticket in self.tickets_where(|pins| passes(self.home_of_last(&pins.tables[anchor]))) {
             let _ = self.drop_ticket(ticket);
         }
         let through = self.state.sequences.iter().filter(|(_, sequence)| passes(self.tip(sequence)));
@@ -146,7 +157,7 @@ impl Model {
     fn withdraw_below(&mut self, top: &Key, pool: usize) {
         let leaf = |model: &Self, id: u32| {
             let home = model.state.index.home(pool, id).filter(|_| model.is_anchor((pool, id)));
-            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children(key))
+            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children((pool, id)))
         };
         while self.state.index.nodes.contains_key(top) {
             for start in (1..=self.state.pools[pool].pages).rev() {

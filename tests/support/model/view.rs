@@ -4,21 +4,42 @@ use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 
 use super::Model;
+use super::pages::Pool;
+use super::per_page::Counts;
 use crate::machine::{Machine, Oracle, Outcome, PageView, PoolView, SeqView};
 use crate::op::{Lease, Op, Owner, Seq, Span, Ticket, Transfer};
 
+/// The model's pages, references counted once.
+pub struct Pages<'m> {
+    model: &'m Model,
+    refs: Counts,
+}
+
+impl Pages<'_> {
+    /// State of a page.
+    pub fn page(&self, pool: u16, page: u32) -> PageView {
+        let key = (usize::from(pool), page);
+        PageView {
+            refs: self.refs.of(key),
+            used: self.model.state.pools[key.0].is_used(page),
+            indexed: self.model.state.index.homes.contains(key),
+        }
+    }
+}
+
 impl Model {
-    /// State of the pages `1..=N` of a pool.
-    pub fn pages(&self, pool: u16) -> Vec<PageView> {
-        let refs = self.references();
-        let own = usize::from(pool);
-        (1..=self.state.pools[own].pages)
-            .map(|id| PageView {
-                refs: refs.get(&(own, id)).copied().unwrap_or(0),
-                used: self.state.pools[own].is_used(id),
-                indexed: self.state.index.homes.contains_key(&(own, id)),
-            })
-            .collect()
+    /// The state of its pages now.
+    pub fn pages(&self) -> Pages<'_> {
+        Pages { model: self, refs: self.references() }
+    }
+
+    /// Counters of all pools.
+    pub fn counters(&self) -> Vec<PoolView> {
+        let count = |(own, pending): (&Pool, u32)| {
+            let (free, cached) = (own.free_count(), own.cached_count());
+            PoolView { used: own.pages - free - cached, cached, free, pending }
+        };
+        self.state.pools.iter().zip(self.pending()).map(count).collect()
     }
 }
 
@@ -32,18 +53,11 @@ impl Machine for Model {
     }
 
     fn pool(&self, pool: u16) -> PoolView {
-        let own = &self.state.pools[usize::from(pool)];
-        let (free, cached) = (own.free_count(), own.cached_count());
-        PoolView { used: own.pages - free - cached, cached, free, pending: self.pending()[usize::from(pool)] }
+        self.counters()[usize::from(pool)]
     }
 
     fn page(&self, pool: u16, page: u32) -> PageView {
-        let key = (usize::from(pool), page);
-        PageView {
-            refs: self.references().get(&key).copied().unwrap_or(0),
-            used: self.state.pools[key.0].is_used(page),
-            indexed: self.state.index.homes.contains_key(&key),
-        }
+        self.pages().page(pool, page)
     }
 
     fn sequence(&self, seq: Seq) -> Option<SeqView> {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::{Event, Machine, Oracle, Outcome, Value};
+use crate::machine::{Event, Machine, Outcome, Value};
 use crate::model::Model;
+use crate::op::{Op, Owner, Seq};
 use crate::spec::Spec;
 
 /// The machine's name of each key that the model named in an event: a bijection.
@@ -54,34 +55,66 @@ fn event(found: &Event, wanted: &Event, keys: &mut Keys) -> Result<(), String> {
 }
 
 /// Compares the counters of all pools.
-pub(super) fn counters(machine: &dyn Machine, model: &Model, spec: &Spec) -> Result<(), String> {
-    for pool in 0..spec.pools.len() as u16 {
-        same(machine, &format!("pool {pool}"), &machine.pool(pool), &model.pool(pool))?;
+pub(super) fn counters(machines: &[Box<dyn Machine>], model: &Model) -> Result<(), String> {
+    for (pool, wanted) in (0..).zip(&model.counters()) {
+        for machine in machines {
+            same(machine.as_ref(), format_args!("pool {pool}"), &machine.pool(pool), wanted)?;
+        }
     }
     Ok(())
 }
 
-/// Compares every sequence, and every page of small pools or a sample of large ones: one page costs a
-/// machine up to O(table entries).
-pub(super) fn views(machine: &dyn Machine, model: &Model, spec: &Spec) -> Result<(), String> {
+/// Compares pages: of the first machine every page of small pools, or a sample of large ones; of the others, whose equal
+/// digests cover the state of every page, each `SHARE`th, another share at every step. One page costs a machine up to
+/// O(table entries).
+pub(super) fn pages(machines: &[Box<dyn Machine>], model: &Model, spec: &Spec, step: u32) -> Result<(), String> {
+    const SHARE: u32 = 8;
+    let pages = model.pages();
     for (pool, own) in (0..).zip(&spec.pools) {
         let stride = 1 + (u64::from(own.pages).pow(2) >> 21) as usize;
-        for (id, wanted) in (1..).zip(&model.pages(pool)).step_by(stride) {
-            let found = machine.page(pool, id);
-            if found != *wanted {
-                same(machine, &format!("page {id} of pool {pool}"), &found, wanted)?;
+        for id in (1..=own.pages).step_by(stride) {
+            let wanted = pages.page(pool, id);
+            let asked = if id.wrapping_add(step).is_multiple_of(SHARE) { machines.len() } else { 1 };
+            for machine in machines.iter().take(asked) {
+                same(machine.as_ref(), format_args!("page {id} of pool {pool}"), &machine.page(pool, id), &wanted)?;
             }
         }
     }
-    for seq in model.live() {
-        same(machine, &format!("{seq:?}"), &machine.sequence(seq), &model.sequence(seq))?;
+    Ok(())
+}
+
+/// Compares sequences, their tables included.
+pub(super) fn sequences(machines: &[Box<dyn Machine>], model: &Model, labels: &[Seq]) -> Result<(), String> {
+    for &seq in labels {
+        let wanted = model.sequence(seq);
+        for machine in machines {
+            same(machine.as_ref(), format_args!("{seq:?}"), &machine.sequence(seq), &wanted)?;
+        }
     }
     Ok(())
+}
+
+/// The sequences that an op is about; those of a plan are told by the plan.
+pub(super) fn named(op: &Op) -> Vec<Seq> {
+    match op {
+        Op::Open { seq, .. }
+        | Op::OpenTicket { seq, .. }
+        | Op::AddSpans { seq, .. }
+        | Op::Truncate { seq, .. }
+        | Op::Close { seq, .. }
+        | Op::PlanAdd { seq, .. }
+        | Op::Reserve { seq, .. }
+        | Op::Append { seq, .. }
+        | Op::Verify { seq, .. }
+        | Op::IoBegin { owner: Owner::Seq(seq), .. } => vec![*seq],
+        Op::Fork { source, children, .. } => children.iter().chain([source]).copied().collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn same<T: PartialEq + core::fmt::Debug>(
     machine: &dyn Machine,
-    what: &str,
+    what: core::fmt::Arguments<'_>,
     found: &T,
     wanted: &T,
 ) -> Result<(), String> {

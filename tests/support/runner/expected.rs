@@ -14,7 +14,7 @@ type Planned = (Seq, u32, Option<Vec<u32>>);
 /// The part of the model's state that an op may destroy.
 pub(super) struct Before {
     plan: Vec<Planned>,
-    tickets: BTreeMap<crate::op::Ticket, (u16, Vec<u32>, Vec<Span>)>,
+    ticket: Option<(u16, Vec<u32>, Vec<Span>)>,
     spans: BTreeMap<Seq, Vec<Span>>,
 }
 
@@ -28,13 +28,23 @@ struct Written {
 }
 
 impl Before {
-    pub(super) fn of(model: &Model) -> Self {
-        let tickets = (0..=u8::MAX).map(crate::op::Ticket).filter(|t| model.is_live(Owner::Ticket(*t)));
-        let tickets = tickets.filter_map(|t| Some((t, model.ticket(t)?))).collect();
-        let spans = model.live().into_iter().map(|seq| (seq, model.spans(seq)));
-        let plan = model.plan();
-        let planned = plan.iter().map(|entry| (entry.0, model.spans(entry.0)));
-        Self { tickets, spans: spans.chain(planned).collect(), plan }
+    pub(super) fn of(model: &Model, op: &Op) -> Self {
+        let mut before = Self { plan: Vec::new(), ticket: None, spans: BTreeMap::new() };
+        match op {
+            Op::OpenTicket { ticket, .. } => before.ticket = model.ticket(*ticket),
+            Op::Append { seq, .. } => drop(before.spans.insert(*seq, model.spans(*seq))),
+            Op::PlanCommit { .. } | Op::PlanAbort => {
+                before.plan = model.plan();
+                before.spans = before.plan.iter().map(|entry| (entry.0, model.spans(entry.0))).collect();
+            }
+            _ => {}
+        }
+        before
+    }
+
+    /// Sequences of the plan that the op may end.
+    pub(super) fn planned(&self) -> impl Iterator<Item = Seq> {
+        self.plan.iter().map(|entry| entry.0)
     }
 }
 
@@ -78,8 +88,8 @@ impl Expected {
             Op::Open { seq, ns, .. } => {
                 self.chains.insert(*seq, (Chain::root(u64::from(*ns)), Vec::new()));
             }
-            Op::OpenTicket { seq, ticket, .. } => {
-                let (ns, tokens, spans) = before.tickets.get(ticket).ok_or("a ticket from nowhere")?;
+            Op::OpenTicket { seq, .. } => {
+                let (ns, tokens, spans) = before.ticket.as_ref().ok_or("a ticket from nowhere")?;
                 let root = Chain::root(u64::from(*ns));
                 let tokens: Vec<u64> = tokens.iter().map(|&token| u64::from(token)).collect();
                 self.chains.insert(*seq, (root, extend(root, 0, &tokens, spans)));
@@ -178,8 +188,7 @@ impl Expected {
         for copy in &plan.copies {
             self.device.copy(copy.group, copy.src, copy.dst, copy.tokens).map_err(|fault| fault.to_string())?;
         }
-        let pages: Option<Vec<Vec<PageView>>> =
-            model.map(|model| (0..self.spec.pools.len() as u16).map(|pool| model.pages(pool)).collect());
+        let pages = model.map(Model::pages);
         for (group, slots) in (0..).zip(&plan.slots) {
             let own = self.spec.groups[usize::from(group)];
             if slots.len() != chains.len() || plan.positions.len() != chains.len() {
@@ -199,9 +208,9 @@ impl Expected {
                     Some(model) if own.ring > 0 => model.replaced(group, page),
                     _ => copies,
                 };
-                let protection = pages.as_ref().map_or(Protection::Writable, |pages| {
-                    protection(pages[usize::from(own.pool)].get((page as usize).wrapping_sub(1)), sources)
-                });
+                let protection = pages
+                    .as_ref()
+                    .map_or(Protection::Writable, |pages| protection(pages.page(own.pool, page), sources));
                 self.device.write(group, slot, chain, protection).map_err(|fault| fault.to_string())?;
             }
         }
@@ -282,10 +291,10 @@ fn extend(mut chain: Chain, from: usize, tokens: &[u64], spans: &[Span]) -> Vec<
 }
 
 /// The plan's own source pins do not protect a page from the plan's later sequences.
-fn protection(page: Option<&PageView>, sources: usize) -> Protection {
+fn protection(page: PageView, sources: usize) -> Protection {
     match page {
-        Some(page) if page.indexed => Protection::Published,
-        Some(page) if page.refs as usize > sources + 1 => Protection::Shared,
+        _ if page.indexed => Protection::Published,
+        _ if page.refs as usize > sources + 1 => Protection::Shared,
         _ => Protection::Writable,
     }
 }
