@@ -362,8 +362,7 @@ impl<'m> Tables<'m> {
 
     /// Forgets an emptied row.
     pub(crate) fn reset(&mut self, holder: u32, group: u32) {
-        let index = self.row(holder, group);
-        self.rows.set(index, Row::default());
+        self.rows.set(self.row(holder, group), Row::default());
     }
 
     /// First resident entry behind the sinks.
@@ -377,13 +376,11 @@ impl<'m> Tables<'m> {
     }
 
     pub(crate) fn set_sealed(&mut self, holder: u32, group: u32, sealed: u32) {
-        let index = self.row(holder, group);
-        self.rows.with(index, |row| row.sealed = sealed);
+        self.rows.with(self.row(holder, group), |row| row.sealed = sealed);
     }
 
     pub(crate) fn set_first(&mut self, holder: u32, group: u32, first: u32) {
-        let index = self.row(holder, group);
-        self.rows.with(index, |row| row.first = first);
+        self.rows.with(self.row(holder, group), |row| row.first = first);
     }
 
     /// The chunks of a row in ascending order: number of the first entry, and the entries.

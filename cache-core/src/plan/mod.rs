@@ -18,6 +18,7 @@ mod in_place;
 mod last_owner;
 mod ring;
 mod seal;
+mod shortage;
 
 pub use commit::Accept;
 pub use estimate::GroupNeed;
