@@ -30,6 +30,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     spec.groups.truncate(6);
     if spec.anchor().is_none() {
         spec.groups[0].kind = crate::spec::GroupKind::Full;
+        spec.groups[0].ring = 0;
     }
     let limits =
         [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
