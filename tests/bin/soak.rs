@@ -156,6 +156,10 @@ fn grid() -> Vec<(String, Spec)> {
             (format!("{name} {n}"), spec)
         })
     };
+    grid.extend(with("chunks", |spec| {
+        spec.table_chunks = 2 + 3 * spec.groups.len() as u32;
+        spec.pools.iter_mut().for_each(|pool| pool.pages *= 4);
+    }));
     grid.extend(with("tail", |spec| (spec.tail, spec.index) = (true, IndexKind::Tree)));
     grid
 }

@@ -68,6 +68,7 @@ fn options(rng: &mut Rng, spec: &mut Spec) {
     spec.quotas = some(rng, 1);
     spec.spans = 4 * some(rng, 16);
     spec.scrub = rng.below(4) == 0;
+    spec.table_chunks = if rng.below(4) == 0 { 3 + rng.below(30) as u32 } else { 0 };
     spec.tail = rng.below(4) == 0;
     if spec.pools.iter().any(|pool| pool.policy == Policy::Fifo) {
         (spec.classes, spec.leases) = (0, 0);

@@ -209,11 +209,13 @@ impl Model {
             return Err(Outcome { status, value: Value::Short(shortage) });
         }
         self.may_charge(seq, count, &need)?;
+        let chunks = self.may_take_chunks(&self.state.sequences[&seq], count)?;
         Ok(Entry {
             seq,
             count,
             tokens: tokens.map(<[u32]>::to_vec),
             promised: need,
+            chunks,
             withdraw: last.iter().map(|last| *last == Last::Withdraw).collect(),
             copies: vec![None; groups],
             fresh: vec![Vec::new(); groups],
