@@ -165,7 +165,7 @@ fn grid() -> Vec<(String, Spec)> {
 }
 
 fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
-    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false };
+    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false, contiguous: false };
     match group {
         0 => full,
         1 => GroupSpec { kind: GroupKind::Window { window: 2 * page_tokens + 3, sinks: page_tokens / 2 + 1 }, ..full },

@@ -35,7 +35,8 @@ pub fn spec(rng: &mut Rng) -> Spec {
         let full = group == 0 || rng.below(3) == 0;
         let kind = if full { GroupKind::Full } else { GroupKind::Window { window, sinks } };
         let pool = rng.below(u64::from(pools)) as u16;
-        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact: !full && rng.below(2) == 0 });
+        let (exact, contiguous) = (!full && rng.below(2) == 0, rng.below(4) == 0);
+        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact, contiguous });
     }
     if rng.below(4) == 0 {
         spec.groups.rotate_left(1);

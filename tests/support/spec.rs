@@ -61,6 +61,8 @@ pub struct GroupSpec {
     pub pool: u16,
     /// `window_keep = EXACT`: a page that leaves the window also leaves the index.
     pub exact: bool,
+    /// New pages of one plan have consecutive ids where such a run is free.
+    pub contiguous: bool,
 }
 
 /// What must be equal before tokens are compared.
@@ -160,7 +162,7 @@ impl Spec {
     pub fn simple(page_tokens: u32, pages: u32) -> Self {
         Self {
             pools: vec![PoolSpec { pages, policy: Policy::Lru }],
-            groups: vec![GroupSpec { kind: GroupKind::Full, page_tokens, pool: 0, exact: false }],
+            groups: vec![GroupSpec { kind: GroupKind::Full, page_tokens, pool: 0, exact: false, contiguous: false }],
             ..Self::default()
         }
     }

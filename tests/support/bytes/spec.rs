@@ -4,14 +4,14 @@ use super::wire::{Reader, Wire, Writer};
 use crate::spec::{GroupKind, GroupSpec, IndexKind, NamespaceSpec, Policy, PoolSpec, Spec};
 
 const POOL: PoolSpec = PoolSpec { pages: 1, policy: Policy::Lru };
-const GROUP: GroupSpec = GroupSpec { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false };
+const GROUP: GroupSpec = GroupSpec { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false };
 
 /// Most groups of a scenario.
 const MAX_GROUPS: u64 = 1023;
 
-pub(super) fn read(reader: &mut Reader<'_>) -> Spec {
+pub(super) fn read(reader: &mut Reader<'_>, version: u8) -> Spec {
     let mut spec = Spec::default();
-    visit(reader, &mut spec);
+    visit(reader, &mut spec, version);
     let mut seen: Vec<NamespaceSpec> = Vec::new();
     for key in core::mem::take(&mut spec.namespaces) {
         if !seen.contains(&key) {
@@ -30,10 +30,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Spec {
 }
 
 pub(super) fn write(writer: &mut Writer, spec: &Spec) {
-    visit(writer, &mut spec.clone());
+    visit(writer, &mut spec.clone(), super::VERSION);
 }
 
-fn visit(wire: &mut impl Wire, spec: &mut Spec) {
+fn visit(wire: &mut impl Wire, spec: &mut Spec, version: u8) {
     spec.index = match wire.num(index_code(spec.index), 8, 7) {
         0..=3 => IndexKind::Tree,
         4..=6 => IndexKind::Flat,
@@ -53,6 +53,9 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec) {
     wire.list(&mut spec.groups, 3, MAX_GROUPS, 1, GROUP);
     for spec in &mut spec.groups {
         group(wire, spec, pools);
+        if version >= 2 {
+            wire.flag(&mut spec.contiguous, 2);
+        }
     }
     wire.list(&mut spec.namespaces, 2, 63, 1, NamespaceSpec::default());
     for (i, key) in (0..).zip(&mut spec.namespaces) {

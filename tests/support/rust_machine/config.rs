@@ -107,7 +107,14 @@ const fn group(group: &spec::GroupSpec) -> GroupConfig {
         spec::GroupKind::Window { window, sinks } => GroupKind::Window { window, sinks },
     };
     let window_keep = if group.exact { WindowKeep::Exact } else { WindowKeep::Cached };
-    GroupConfig { kind, page_tokens: group.page_tokens as u16, pool: group.pool, window_keep, ..GroupConfig::FULL }
+    GroupConfig {
+        kind,
+        page_tokens: group.page_tokens as u16,
+        pool: group.pool,
+        window_keep,
+        contiguous: group.contiguous,
+        ..GroupConfig::FULL
+    }
 }
 
 /// The key of a namespace.

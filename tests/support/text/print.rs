@@ -39,7 +39,8 @@ pub fn print_spec(spec: &Spec) -> String {
             }
         };
         let exact = if group.exact { " exact" } else { "" };
-        line(format!("GROUP {kind} pool {}{exact}", group.pool));
+        let contiguous = if group.contiguous { " contiguous" } else { "" };
+        line(format!("GROUP {kind} pool {}{exact}{contiguous}", group.pool));
     }
     if spec.namespaces != [NamespaceSpec::default()] {
         for key in &spec.namespaces {
