@@ -272,6 +272,9 @@ impl<'m> Tables<'m> {
             if base >= end {
                 break;
             }
+            if !self.has_pages(chunk, end.wrapping_sub(base)) {
+                break; // a window's pages all lie behind the end
+            }
             let copy = self.tail_for(to, group, link.number);
             if copy == 0 {
                 return false;
@@ -286,10 +289,18 @@ impl<'m> Tables<'m> {
         true
     }
 
-    /// Chunks that hold entries below `end` of a row.
+    /// Chunks that hold pages in entries below `end` of a row.
     pub(crate) fn chunks_below(&self, holder: u32, group: u32, end: u32) -> u32 {
-        let count = self.chunks_of(holder, group).take_while(|&(base, _)| base < end).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
+        let below = self
+            .chunks_of(holder, group)
+            .take_while(|&(base, entries)| entries.iter().zip(base..end).any(|(&page, _)| page != NULL));
+        u32::try_from(below.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether one of the first `count` entries of a chunk is a page.
+    fn has_pages(&self, chunk: u32, count: u32) -> bool {
+        let entries = self.entries.slice(u64::from(chunk << SHIFT), count.min(CHUNK_ENTRIES));
+        entries.iter().any(|&page| page != NULL)
     }
 
     /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
@@ -314,7 +325,7 @@ impl<'m> Tables<'m> {
             any |= *from != NULL;
             *to = core::mem::take(from);
         }
-        if kept == 0 {
+        if area.iter().all(|&page| page == NULL) {
             self.unlink(index, tail);
         } else if !any {
             return None;

@@ -159,6 +159,10 @@ fn grid() -> Vec<(String, Spec)> {
             (format!("{name} {n}"), spec)
         })
     };
+    grid.extend(with("chunks", |spec| {
+        spec.table_chunks = 2 + 3 * spec.groups.len() as u32;
+        spec.pools.iter_mut().for_each(|pool| pool.pages *= 4);
+    }));
     grid.extend(with("tail", |spec| (spec.tail, spec.index) = (true, IndexKind::Tree)));
     grid
 }
@@ -193,7 +197,7 @@ fn rings() -> Vec<(String, Spec)> {
 }
 
 fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
-    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false, ring: 0 };
+    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false, contiguous: false, ring: 0 };
     match group {
         0 => full,
         1 => GroupSpec { kind: GroupKind::Window { window: 2 * page_tokens + 3, sinks: page_tokens / 2 + 1 }, ..full },
