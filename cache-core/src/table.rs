@@ -37,6 +37,10 @@ pub struct ChunkLink {
 
 crate::records::zero!(ChunkLink { prev, next, number });
 
+/// The entries of a chunk.
+pub(crate) type Chunk = [u32; CHUNK_ENTRIES as usize];
+pub(crate) const NO_ENTRIES: Chunk = [NULL; CHUNK_ENTRIES as usize];
+
 /// A place in a row, good until the row changes.
 pub(crate) struct Cursor {
     chunk: u32,
@@ -304,20 +308,15 @@ impl<'m> Tables<'m> {
     }
 
     /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
-    /// first entry and its entries, NULL where it has none.
-    pub(crate) fn pop_chunk(
-        &mut self,
-        holder: u32,
-        group: u32,
-        keep: u32,
-    ) -> Option<(u32, [u32; CHUNK_ENTRIES as usize])> {
+    /// first entry. `popped` gets its entries, NULL where it has none; it is the caller's, so that it is not copied.
+    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32, popped: &mut Chunk) -> Option<u32> {
         let index = self.row(holder, group);
         let tail = self.rows.get(index).tail;
         let base = self.links.get(tail).number << SHIFT;
         if tail == 0 || base.wrapping_add(CHUNK_ENTRIES) <= keep {
             return None;
         }
-        let mut popped = [NULL; CHUNK_ENTRIES as usize];
+        *popped = NO_ENTRIES;
         let kept = keep.saturating_sub(base);
         let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
         let mut any = false;
@@ -330,7 +329,7 @@ impl<'m> Tables<'m> {
         } else if !any {
             return None;
         }
-        Some((base, popped))
+        Some(base)
     }
 
     /// Empties an entry that left its window, and gives its chunk back when nothing is left in it.
