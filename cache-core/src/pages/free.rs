@@ -47,8 +47,17 @@ impl FreeSet {
         words.get(first.saturating_add(id >> 6)) & bit(id) != 0
     }
 
+    #[inline]
     pub(crate) fn insert(&self, words: &mut Slots<'_, u64>, id: u32) {
-        self.insert_run(words, id, 1);
+        let [level, ..] = self.level;
+        let was_empty = words.with(level.wrapping_add(id >> 6), |word| {
+            let was_empty = *word == 0;
+            *word |= bit(id);
+            was_empty
+        });
+        if was_empty {
+            self.insert_run(words, id, 1); // and in the summaries
+        }
     }
 
     /// Adds `count` consecutive ids.
@@ -59,12 +68,12 @@ impl FreeSet {
             let here = 64_u32.wrapping_sub(id & 63).min(left);
             let (mut at, mut bits) = (id, mask(here) << (id & 63));
             for level in self.levels() {
-                let was_empty = words.with(level.saturating_add(at >> 6), |word| {
-                    let was_empty = *word == 0;
+                let is_noted = words.with(level.saturating_add(at >> 6), |word| {
+                    let others = *word & !bits;
                     *word |= bits;
-                    was_empty
+                    others != 0
                 });
-                if !was_empty {
+                if is_noted {
                     break;
                 }
                 at >>= 6;
