@@ -103,7 +103,7 @@ impl Cache<'_> {
             if let Some(last) = of_anchor.take_if(|last| last.entry != copy.entry) {
                 self.let_source_go(&last);
             }
-            if copy.group == self.limits.anchor && copy.kind != OF_SEAL {
+            if copy.group == self.limits.anchor && self.pages.is_indexed(copy.source) {
                 of_anchor = Some(copy);
             } else {
                 self.let_source_go(&copy);
