@@ -19,6 +19,7 @@ unit() {
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
+fuzz() { scripts/fuzz.sh; }
 package() { scripts/package.sh; }
 firmware() { scripts/firmware.sh; }
 kernels() {
@@ -46,7 +47,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates fuzz package firmware kernels engine growth workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::op::Op;
 use crate::rng::Rng;
 use crate::runner::{self, Harness};
-use crate::spec::Spec;
+use crate::spec::{GroupKind, GroupSpec, IndexKind, Spec};
 
 /// Makes the machines that must agree with the model on a configuration.
 pub type Build<'b> = &'b dyn Fn(&Spec) -> Result<Vec<Box<dyn Machine>>, String>;
@@ -29,7 +29,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     (spec.leases, spec.spans) = (spec.leases.min(16), spec.spans.min(256));
     spec.groups.truncate(6);
     if spec.anchor().is_none() {
-        spec.groups[0].kind = crate::spec::GroupKind::Full;
+        spec.groups[0].kind = GroupKind::Full;
     }
     let limits =
         [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
@@ -37,6 +37,22 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     (spec.classes, spec.leases, spec.quotas) = (0, 0, 0);
     ops.retain(op_is_small);
     (spec, ops)
+}
+
+/// Keeps a scenario from anywhere to what the model describes, and to a size that runs in milliseconds.
+pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
+    spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
+    spec.groups.truncate(6);
+    if spec.index != IndexKind::None && spec.anchor().is_none() {
+        spec.groups[0] = GroupSpec { kind: GroupKind::Full, ring: 0, ..spec.groups[0] };
+    }
+    // The model has no chunks to run out of.
+    spec.table_chunks = 0;
+    for limit in [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.leases] {
+        *limit = (*limit).min(32);
+    }
+    (spec.events, spec.spans) = (spec.events.min(1 << 10), spec.spans.min(256));
+    ops.retain(op_is_small);
 }
 
 /// Keeps escapes of the byte form from asking for unreasonably much.
