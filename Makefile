@@ -27,7 +27,7 @@ export PREFIX LIBDIR DESTDIR
 header:
 	cargo run -q -p xtask -- header
 
-# A million random operations per configuration: model, Rust API and C ABI in lock-step. A few hours on two cores.
+# A million random operations per configuration: model, Rust API and C ABI in lock-step. An hour and a half on two cores.
 soak:
 	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
 

@@ -11,6 +11,7 @@ consumers="$PWD/examples/consumers"
 programs="c-shared c-static cpp-shared cpp-static"
 prefix="$work/moved"
 soname=libkvfolio.so.0
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 # Staged below DESTDIR and moved afterwards: nothing in the tree may know where it was installed.
 stage() {
@@ -42,9 +43,23 @@ other_version() {
         >"$work/other/CMakeLists.txt"
     cmake -S "$work/other" -B "$work/other/build" -DCMAKE_PREFIX_PATH="$prefix"
 }
+# Cargo keeps what it unpacked and built of a version, and would take it again although the version has changed since.
+packages() {
+    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/kvfolio{,-ffi,-kernels}-"$version"
+    CARGO_TARGET_DIR="$work/packages" cargo package -q --allow-dirty -p kvfolio -p kvfolio-ffi -p kvfolio-kernels
+}
 carries() {
     cargo package -q --allow-dirty --list -p "$1" >"$work/contents" &&
         [ "$(grep -cxE 'README.md|LICENSE-(MIT|APACHE)' "$work/contents")" -eq 3 ]
+}
+# Distributions put libraries one folder deeper.
+deeper() {
+    local deep=$work/deep
+    PREFIX="$deep" LIBDIR=lib/deeper scripts/install.sh install && mkdir "$deep/out" &&
+        make -s -C "$consumers" OUT="$deep/out" PKG_CONFIG_PATH="$deep/lib/deeper/pkgconfig" "$deep/out/c-static" &&
+        "$deep/out/c-static" &&
+        cmake -S "$consumers" -B "$deep/cmake" -Dkvfolio_DIR="$deep/lib/deeper/cmake/kvfolio" &&
+        cmake --build "$deep/cmake" --target cpp-static && "$deep/cmake/cpp-static"
 }
 gone() { PREFIX="$prefix" scripts/install.sh uninstall && [ -z "$(installed)" ]; }
 
@@ -52,16 +67,15 @@ gate "make install" stage || { summary; exit 1; }
 gate "all that is installed is listed" listed
 gate "no file names the folder it came from" nowhere
 gate "the shared library's name is $soname" has_soname
-gate "pkg-config says the version" pkg-config --exact-version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)" \
-    "$prefix/lib/pkgconfig/kvfolio.pc"
+gate "pkg-config says the version" pkg-config --exact-version="$version" "$prefix/lib/pkgconfig/kvfolio.pc"
 gate "programs build by make and pkg-config" by_make
 for name in $programs; do gate "$name, by make, runs" program "$work/$name"; done
 gate "programs build by CMake" by_cmake
 for name in $programs; do gate "$name, by CMake, runs" program "$work/cmake/$name"; done
-gate "CMake takes version 0.1.0" other_version 0.1.0
-for version in 0.2 1.0 0.1.99; do gate "CMake refuses version $version" fails other_version $version; done
+gate "CMake takes version $version" other_version "$version"
+for other in 0.9 1.0 "$version.1"; do gate "CMake refuses version $other" fails other_version "$other"; done
+gate "LIBDIR may be a folder below" deeper
 gate "make uninstall leaves nothing" gone
-gate "Rust packages build from what they contain" cargo package -q --allow-dirty \
-    -p kvfolio -p kvfolio-ffi -p kvfolio-kernels
+gate "Rust packages build from what they contain" packages
 for package in kvfolio kvfolio-ffi kvfolio-kernels; do gate "$package carries README and licences" carries $package; done
 summary

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::ids::SequenceId;
 use crate::pages::{Holder, NULL};
 use crate::sequence::Kind;
+use crate::table::NO_ENTRIES;
 
 /// What becomes of a closed sequence's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,8 @@ impl Cache<'_> {
 
     /// Releases the entries of a row, other than the anchor's, from `end` on, last first.
     pub(crate) fn release_row(&mut self, holder: u32, group: u32, end: u32, who: Holder) {
-        while let Some((_, entries)) = self.tables.pop_chunk(holder, group, end) {
+        let mut entries = NO_ENTRIES;
+        while self.tables.pop_chunk(holder, group, end, &mut entries).is_some() {
             for &page in entries.iter().rev().filter(|&&page| page != NULL) {
                 self.pages.unhold(page, who);
             }
@@ -77,7 +79,8 @@ impl Cache<'_> {
         let anchor = self.limits.anchor;
         let state = self.holders.get(holder);
         let (mut node, mut node_depth, mut duplicates) = (state.tip, state.depth, state.duplicates);
-        while let Some((base, entries)) = self.tables.pop_chunk(holder, anchor, end) {
+        let mut entries = NO_ENTRIES;
+        while let Some(base) = self.tables.pop_chunk(holder, anchor, end, &mut entries) {
             if duplicates == 0 && base < state.depth && base.saturating_add(CHUNK_ENTRIES) <= state.depth {
                 continue; // the path alone keeps these
             }

@@ -37,6 +37,10 @@ pub struct ChunkLink {
 
 crate::records::zero!(ChunkLink { prev, next, number });
 
+/// The entries of a chunk.
+pub(crate) type Chunk = [u32; CHUNK_ENTRIES as usize];
+pub(crate) const NO_ENTRIES: Chunk = [NULL; CHUNK_ENTRIES as usize];
+
 /// A place in a row, good until the row changes.
 pub(crate) struct Cursor {
     chunk: u32,
@@ -272,6 +276,9 @@ impl<'m> Tables<'m> {
             if base >= end {
                 break;
             }
+            if !self.has_pages(chunk, end.wrapping_sub(base)) {
+                break; // a window's pages all lie behind the end
+            }
             let copy = self.tail_for(to, group, link.number);
             if copy == 0 {
                 return false;
@@ -286,27 +293,30 @@ impl<'m> Tables<'m> {
         true
     }
 
-    /// Chunks that hold entries below `end` of a row.
+    /// Chunks that hold pages in entries below `end` of a row.
     pub(crate) fn chunks_below(&self, holder: u32, group: u32, end: u32) -> u32 {
-        let count = self.chunks_of(holder, group).take_while(|&(base, _)| base < end).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
+        let below = self
+            .chunks_of(holder, group)
+            .take_while(|&(base, entries)| entries.iter().zip(base..end).any(|(&page, _)| page != NULL));
+        u32::try_from(below.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether one of the first `count` entries of a chunk is a page.
+    fn has_pages(&self, chunk: u32, count: u32) -> bool {
+        let entries = self.entries.slice(u64::from(chunk << SHIFT), count.min(CHUNK_ENTRIES));
+        entries.iter().any(|&page| page != NULL)
     }
 
     /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
-    /// first entry and its entries, NULL where it has none.
-    pub(crate) fn pop_chunk(
-        &mut self,
-        holder: u32,
-        group: u32,
-        keep: u32,
-    ) -> Option<(u32, [u32; CHUNK_ENTRIES as usize])> {
+    /// first entry. `popped` gets its entries, NULL where it has none; it is the caller's, so that it is not copied.
+    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32, popped: &mut Chunk) -> Option<u32> {
         let index = self.row(holder, group);
         let tail = self.rows.get(index).tail;
         let base = self.links.get(tail).number << SHIFT;
         if tail == 0 || base.wrapping_add(CHUNK_ENTRIES) <= keep {
             return None;
         }
-        let mut popped = [NULL; CHUNK_ENTRIES as usize];
+        *popped = NO_ENTRIES;
         let kept = keep.saturating_sub(base);
         let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
         let mut any = false;
@@ -314,12 +324,12 @@ impl<'m> Tables<'m> {
             any |= *from != NULL;
             *to = core::mem::take(from);
         }
-        if kept == 0 {
+        if area.iter().all(|&page| page == NULL) {
             self.unlink(index, tail);
         } else if !any {
             return None;
         }
-        Some((base, popped))
+        Some(base)
     }
 
     /// Empties an entry that left its window, and gives its chunk back when nothing is left in it.

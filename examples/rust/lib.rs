@@ -1,3 +1,4 @@
 //! What the examples of kvfolio share.
 
+pub mod manager;
 pub mod workload;

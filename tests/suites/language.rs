@@ -48,3 +48,17 @@ fn a_bad_line_is_named() {
         assert_eq!(error.line, line, "{source}: {error}");
     }
 }
+
+#[test]
+fn version_1_is_still_read() {
+    for seed in 0..200 {
+        let body = Rng::new(seed).bytes(60);
+        let (old, _) = bytes::decode(&[&[1], &body[..]].concat());
+        assert!(old.is_valid() && old.groups.iter().all(|group| !group.contiguous), "seed {seed}: {old:?}");
+    }
+    // One full group per version; the byte behind `exact` is the flag, or the number of namespaces less one.
+    let body = [0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 1];
+    let [old, new] = [1, 2].map(|version| bytes::decode(&[&[version], &body[..]].concat()).0);
+    assert_eq!((old.groups[0].contiguous, new.groups[0].contiguous), (false, true));
+    assert_eq!((old.groups[0].page_tokens, old.pools[0].pages), (4, 8));
+}

@@ -73,6 +73,7 @@ fn random_programs_reach_every_answer() {
                 Value::Hit(hit) if hit % spec.hit_step() > 0 => count("partial hit"),
                 Value::Hit(hit) if hit > 0 => count("hit"),
                 Value::Pages(pages) if pages > 0 => count("pages"),
+                Value::Short(short) => count(&format!("{:?}", short.resource)),
                 Value::Plan(plan) if !plan.copies.is_empty() => count("copies"),
                 Value::Events(events, _) if events.iter().any(|e| e.kind == EventKind::Removed) => count("removed"),
                 _ => {}
@@ -116,6 +117,10 @@ fn random_programs_reach_every_answer() {
         "DONE Ok",
         "DRAIN removed",
         "APPEND Pending",
+        "APPEND Chunks",
+        "ADD Chunks",
+        "FORK Chunks",
+        "MATCH Chunks",
     ];
     for what in wanted {
         assert!(reached.get(what).is_some_and(|count| *count >= 1), "{what} is not reached");

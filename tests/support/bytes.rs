@@ -12,14 +12,15 @@ mod wire;
 use crate::op::Op;
 use crate::spec::Spec;
 
-/// The newest version and the only one that is read; the first byte names it.
+/// The newest version; a first byte that names no version means it.
 pub const VERSION: u8 = 2;
 
 /// Reads a program. Total.
 pub fn decode(bytes: &[u8]) -> (Spec, Vec<Op>) {
     let body = bytes.get(1..).unwrap_or_default();
     let mut reader = wire::Reader::new(body);
-    let spec = spec::read(&mut reader);
+    let version = bytes.first().copied().filter(|version| (1..VERSION).contains(version)).unwrap_or(VERSION);
+    let spec = spec::read(&mut reader, version);
     let mut ops = Vec::new();
     while !reader.is_empty() {
         ops.push(ops::read(&mut reader, &spec));

@@ -35,7 +35,8 @@ pub fn spec(rng: &mut Rng) -> Spec {
         let full = group == 0 || rng.below(3) == 0;
         let kind = if full { GroupKind::Full } else { GroupKind::Window { window, sinks } };
         let pool = rng.below(u64::from(pools)) as u16;
-        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact: !full && rng.below(2) == 0, ring: 0 });
+        let (exact, contiguous) = (!full && rng.below(2) == 0, rng.below(4) == 0);
+        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact, contiguous, ring: 0 });
     }
     if rng.below(4) == 0 {
         spec.groups.rotate_left(1);
@@ -68,6 +69,7 @@ fn options(rng: &mut Rng, spec: &mut Spec) {
     spec.quotas = some(rng, 1);
     spec.spans = 4 * some(rng, 16);
     spec.scrub = rng.below(4) == 0;
+    spec.table_chunks = if rng.below(4) == 0 { 3 + rng.below(30) as u32 } else { 0 };
     spec.tail = rng.below(4) == 0;
     if spec.pools.iter().any(|pool| pool.policy == Policy::Fifo) {
         (spec.classes, spec.leases) = (0, 0);

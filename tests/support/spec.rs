@@ -61,8 +61,16 @@ pub struct GroupSpec {
     pub pool: u16,
     /// `window_keep = EXACT`: a page that leaves the window also leaves the index.
     pub exact: bool,
+    /// New pages of one plan have consecutive ids where such a run is free.
+    pub contiguous: bool,
     /// Most tokens of one plan for a fixed ring; 0 = no ring.
     pub ring: u32,
+}
+
+impl GroupSpec {
+    /// A full group of one token a page in pool 0.
+    pub const FULL: Self =
+        Self { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false, ring: 0 };
 }
 
 /// What must be equal before tokens are compared.
@@ -162,7 +170,7 @@ impl Spec {
     pub fn simple(page_tokens: u32, pages: u32) -> Self {
         Self {
             pools: vec![PoolSpec { pages, policy: Policy::Lru }],
-            groups: vec![GroupSpec { kind: GroupKind::Full, page_tokens, pool: 0, exact: false, ring: 0 }],
+            groups: vec![GroupSpec { page_tokens, ..GroupSpec::FULL }],
             ..Self::default()
         }
     }

@@ -30,6 +30,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     spec.groups.truncate(6);
     if spec.anchor().is_none() {
         spec.groups[0].kind = GroupKind::Full;
+        spec.groups[0].ring = 0;
     }
     let limits =
         [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
@@ -46,12 +47,11 @@ pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
     if spec.index != IndexKind::None && spec.anchor().is_none() {
         spec.groups[0] = GroupSpec { kind: GroupKind::Full, ring: 0, ..spec.groups[0] };
     }
-    // The model has no chunks to run out of.
-    spec.table_chunks = 0;
     for limit in [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.leases] {
         *limit = (*limit).min(32);
     }
     (spec.events, spec.spans) = (spec.events.min(1 << 10), spec.spans.min(256));
+    spec.table_chunks = spec.table_chunks.min(1 << 12);
     ops.retain(op_is_small);
 }
 
@@ -110,9 +110,13 @@ pub fn run(spec: &Spec, ops: &[Op], build: Build<'_>, thorough_every: u32) -> Re
 /// The first difference or panic.
 pub fn run_caught(spec: &Spec, ops: &[Op], build: Build<'_>, thorough_every: u32) -> Result<u64, Failure> {
     let run = core::panic::AssertUnwindSafe(|| run(spec, ops, build, thorough_every));
-    std::panic::catch_unwind(run).unwrap_or_else(|cause| {
-        let text = cause.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).into()));
-        Err(Failure { op: 0, message: format!("panic: {}", text.unwrap_or_default()) })
-    })
+    std::panic::catch_unwind(run)
+        .unwrap_or_else(|cause| Err(Failure { op: 0, message: format!("panic: {}", panic_text(cause.as_ref())) }))
+}
+
+/// What a panic said, on one line.
+pub(crate) fn panic_text(cause: &(dyn core::any::Any + Send)) -> String {
+    let text = cause.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| cause.downcast_ref::<&str>().copied());
+    text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -6,10 +6,11 @@ use crate::pages::{NULL, Pages, Victims};
 
 impl Index<'_> {
     /// Evicts up to `count` pages of a pool whose cached pages are all nodes in one list. Gives how many.
+    #[inline(never)] // its victims lie on the stack
     pub(crate) fn evict_nodes(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, pool: u32, count: u32) -> u32 {
         let mut evicted = 0_u32;
         while evicted < count {
-            let mut victims: Victims = [NULL; 64];
+            let mut victims: Victims = core::array::from_fn(|_| NULL);
             let taken = pages.take_victims(pool, count.wrapping_sub(evicted), &mut victims);
             let victims = victims.get(..taken as usize).unwrap_or(&[]);
             for &page in victims {

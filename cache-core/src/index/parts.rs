@@ -123,6 +123,7 @@ impl<'m> Parts<'m> {
         }
     }
 
+    #[inline(never)] // its stack is for those who have spans
     fn copy_some(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {
         let need = self.each(spans).filter(|span| span.begins_in(start, tokens)).count();
         if need > self.free as usize {

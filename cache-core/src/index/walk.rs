@@ -33,8 +33,8 @@ impl Index<'_> {
                 let same = if stored == given {
                     run
                 } else {
-                    let equal = stored.chunks_exact(size.max(1)).zip(given.chunks_exact(size.max(1)));
-                    u32::try_from(equal.take_while(|(a, b)| a == b).count()).unwrap_or(0)
+                    let equal = stored.iter().zip(given).take_while(|(a, b)| a == b).count();
+                    u32::try_from(equal).unwrap_or(0) >> self.shift
                 };
                 tip = tip.wrapping_add(same);
                 depth = depth.wrapping_add(same);

@@ -6,8 +6,8 @@
 use super::order::List;
 use super::{NULL, PageRecord, Pages, USED};
 
-/// Victims taken out of the order at once.
-pub(crate) type Victims = [u32; 64];
+/// Victims taken out of the order at once. They lie on the stack, of which small machines have little.
+pub(crate) type Victims = [u32; if cfg!(target_pointer_width = "64") { 64 } else { 16 }];
 
 impl Pages<'_> {
     /// Whether each pool has one list, of cached pages only: no classes, leases, quotas or FIFO.

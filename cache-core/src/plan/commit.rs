@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::mem::bump;
 use crate::namespace::UNKNOWN_OWNER;
 use crate::pages::{Holder, NULL};
+use crate::table::NO_ENTRIES;
 
 /// What became of one sequence's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,7 +209,8 @@ impl Cache<'_> {
             let sequence = self.holders.get(entry.holder);
             for index in 0..self.limits.groups {
                 let end = self.stored_end(index, &sequence, sequence.len);
-                while let Some((_, pages)) = self.tables.pop_chunk(entry.holder, index, end) {
+                let mut pages = NO_ENTRIES;
+                while self.tables.pop_chunk(entry.holder, index, end, &mut pages).is_some() {
                     for &page in pages.iter().rev().filter(|&&page| page != NULL) {
                         self.disown(page);
                         self.pages.unhold(page, Holder::Live);

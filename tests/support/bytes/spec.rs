@@ -4,14 +4,12 @@ use super::wire::{Reader, Wire, Writer};
 use crate::spec::{GroupKind, GroupSpec, IndexKind, NamespaceSpec, Policy, PoolSpec, Spec};
 
 const POOL: PoolSpec = PoolSpec { pages: 1, policy: Policy::Lru };
-const GROUP: GroupSpec = GroupSpec { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, ring: 0 };
-
 /// Most groups of a scenario.
 const MAX_GROUPS: u64 = 1023;
 
-pub(super) fn read(reader: &mut Reader<'_>) -> Spec {
+pub(super) fn read(reader: &mut Reader<'_>, version: u8) -> Spec {
     let mut spec = Spec::default();
-    visit(reader, &mut spec);
+    visit(reader, &mut spec, version);
     let mut seen: Vec<NamespaceSpec> = Vec::new();
     for key in core::mem::take(&mut spec.namespaces) {
         if !seen.contains(&key) {
@@ -31,10 +29,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Spec {
 }
 
 pub(super) fn write(writer: &mut Writer, spec: &Spec) {
-    visit(writer, &mut spec.clone());
+    visit(writer, &mut spec.clone(), super::VERSION);
 }
 
-fn visit(wire: &mut impl Wire, spec: &mut Spec) {
+fn visit(wire: &mut impl Wire, spec: &mut Spec, version: u8) {
     spec.index = match wire.num(index_code(spec.index), 8, 7) {
         0..=3 => IndexKind::Tree,
         4..=6 => IndexKind::Flat,
@@ -51,9 +49,13 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec) {
         pool.policy = policy(wire, pool.policy);
     }
     let pools = spec.pools.len() as u64;
-    wire.list(&mut spec.groups, 3, MAX_GROUPS, 1, GROUP);
+    wire.list(&mut spec.groups, 3, MAX_GROUPS, 1, GroupSpec::FULL);
     for spec in &mut spec.groups {
         group(wire, spec, pools);
+        if version >= 2 {
+            wire.flag(&mut spec.contiguous, 2);
+            ring(wire, spec);
+        }
     }
     wire.list(&mut spec.namespaces, 2, 63, 1, NamespaceSpec::default());
     for (i, key) in (0..).zip(&mut spec.namespaces) {
@@ -120,8 +122,11 @@ fn group(wire: &mut impl Wire, spec: &mut GroupSpec, pools: u64) {
         GroupKind::Window { window: spare + 1, sinks }
     };
     wire.flag(&mut spec.exact, 2);
-    if code == 1 && wire.num(if spec.ring > 0 { 3 } else { 0 }, 4, 3) == 3 {
-        spare = spec.ring.saturating_sub(1);
+}
+
+fn ring(wire: &mut impl Wire, spec: &mut GroupSpec) {
+    if spec.kind != GroupKind::Full && wire.num(if spec.ring > 0 { 3 } else { 0 }, 4, 3) == 3 {
+        let mut spare = spec.ring.saturating_sub(1);
         wire.u32(&mut spare, 20, 1 << 20);
         spec.ring = spare + 1;
     }

@@ -113,6 +113,7 @@ fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
         window,
         sinks,
         ring_tokens: group.ring,
+        flags: if group.contiguous { ffi::KVF_GROUP_CONTIGUOUS } else { 0 },
         window_keep: if group.exact { ffi::KVF_WINDOW_EXACT } else { ffi::KVF_WINDOW_CACHED },
         ..blank()
     }

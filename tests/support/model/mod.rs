@@ -7,6 +7,7 @@
 //! counters, hits, copies, slots and events exactly.
 
 mod check;
+mod chunks;
 mod endings;
 mod evict;
 mod index;
@@ -143,6 +144,8 @@ struct Running {
     ns: u16,
     pinned: Vec<Page>,
     holds: Vec<(u32, Page)>,
+    /// Chunks of its tables.
+    chunks: u32,
     /// The node at which its published pages end.
     tip: Option<Key>,
     /// Media spans that it keeps stored.
@@ -171,6 +174,8 @@ struct Entry {
     tokens: Option<Vec<u32>>,
     /// Pages promised, by pool.
     promised: Vec<u32>,
+    /// Chunks of table entries promised.
+    chunks: u32,
     /// Groups whose last page leaves the index instead of being copied.
     withdraw: Vec<bool>,
     /// After finish, by group: source and destination of the copy.
@@ -189,9 +194,6 @@ impl Model {
     pub fn new(spec: &Spec) -> Result<Self, String> {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
-        }
-        if spec.table_chunks != 0 {
-            return Err("table chunks are not modelled".into());
         }
         let state = State {
             pools: spec.pools.iter().map(|pool| Pool::new(pool.pages)).collect(),

@@ -58,6 +58,19 @@ impl Pool {
         id as u32
     }
 
+    /// Takes `count` free pages with consecutive ids in one aligned block of 64, the lowest such run; looked for in 64 blocks
+    /// from the lowest free page on.
+    pub(super) fn take_run(&mut self, count: u32) -> Option<Vec<u32>> {
+        let first = self.free.first_one()? as u32 / 64 * 64;
+        let last = (first + 64 * 64).min(self.pages + 1).saturating_sub(count);
+        let is_run =
+            |id: &u32| *id / 64 == (*id + count - 1) / 64 && (*id..*id + count).all(|id| self.free[id as usize]);
+        let run = (first..=last).find(is_run)?;
+        let ids: Vec<u32> = (run..run + count).collect();
+        ids.iter().for_each(|&id| self.free.set(id as usize, false));
+        Some(ids)
+    }
+
     /// Whether the page is neither FREE nor CACHED.
     pub(super) fn is_used(&self, id: u32) -> bool {
         !self.free[id as usize] && !self.cached.contains(&id)

@@ -222,11 +222,13 @@ impl Model {
             return Err(Outcome { status, value: Value::Short(shortage) });
         }
         self.may_charge(seq, count, &need)?;
+        let chunks = self.may_take_chunks(&self.state.sequences[&seq], count)?;
         Ok(Entry {
             seq,
             count,
             tokens: tokens.map(<[u32]>::to_vec),
             promised: need,
+            chunks,
             withdraw: last.iter().map(|last| *last == Last::Withdraw).collect(),
             copies: vec![None; groups],
             fresh: vec![Vec::new(); groups],
@@ -267,10 +269,13 @@ impl Model {
             let (len, ns) = (sequence.len(), sequence.ns);
             for group in 0..self.spec.groups.len() {
                 if self.is_ring(group) {
+                    let is_first = self.state.sequences[&entry.seq].rings[group].is_empty();
                     let pages = self.needs_ring(entry.seq, group, &entries[..at]).then(|| self.ring_pages(group));
                     let pool = self.pool_of(group);
-                    entry.rings[group] =
-                        pages.map(|pages| (0..pages).map(|_| self.take(pool, ns, &mut scrubs)).collect());
+                    entry.rings[group] = pages.map(|pages| match is_first {
+                        true => self.take_many(group, pages, ns, &mut scrubs),
+                        false => (0..pages).map(|_| self.take(pool, ns, &mut scrubs)).collect(),
+                    });
                     continue;
                 }
                 // Asked anew for each group: with the anchor's page the pages of other groups leave its node.
@@ -287,16 +292,31 @@ impl Model {
                     entry.copies[group] = Some((src, self.take(pool, ns, &mut scrubs)));
                 }
                 let count = (len + entry.count).div_ceil(page_tokens) - len.div_ceil(page_tokens);
-                entry.fresh[group] = (0..count).map(|_| self.take(pool, ns, &mut scrubs)).collect();
+                entry.fresh[group] = self.take_many(group, count, ns, &mut scrubs);
             }
         }
         self.state.plan = Some(Plan { finished: true, entries: assigned, scrubs });
         Ok(Outcome::ok(Value::Plan(self.plan_view())))
     }
 
-    /// Hands out the lowest free page. What another owner left in it is to be scrubbed.
+    /// Hands out new pages: where the group wants one, and there is one, a run; else the lowest.
+    fn take_many(&mut self, group: usize, count: u32, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> Vec<u32> {
+        let (pool, wants_run) = (self.pool_of(group), self.spec.groups[group].contiguous);
+        let run = if wants_run && (1..=64).contains(&count) { self.state.pools[pool].take_run(count) } else { None };
+        match run {
+            Some(ids) => ids.into_iter().map(|id| self.own((pool, id), ns, scrubs)).collect(),
+            None => (0..count).map(|_| self.take(pool, ns, scrubs)).collect(),
+        }
+    }
+
+    /// Hands out the lowest free page.
     fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
         let id = self.state.pools[pool].take();
+        self.own((pool, id), ns, scrubs)
+    }
+
+    /// Notes the owner of a page that was handed out. What another one left in it is to be scrubbed.
+    fn own(&mut self, (pool, id): Page, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
         let before = self.state.owners.slot((pool, id)).replace(Some(ns));
         if self.spec.scrub && before.is_some_and(|before| before != Some(ns)) {
             scrubs.push((pool as u16, id));

@@ -120,6 +120,7 @@ impl Model {
             return Err(Outcome::of(Status::Busy));
         }
         self.room_for_sequences(children.len())?;
+        self.room_for_chunks(self.chunks_below(&parent, at) * children.len() as u32)?;
         self.room_for_spans(parent.spans.iter().filter(|span| span.start < at).count() * children.len())?;
         for &child in children {
             let mut sequence = parent.clone();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::chunks::chunks_of;
 use super::index::Key;
 use super::pages::Page;
 use super::sequences::check_spans;
@@ -47,6 +48,7 @@ impl Model {
         let slot = self.free_slot();
         let spans = spans.to_vec();
         let pins = Pins { slot, ns, tokens: tokens[..hit as usize].to_vec(), spans, tables, until };
+        self.room_for_chunks(chunks_of(&pins.tables))?;
         self.keep_promises(&pins)?;
         if self.state.tickets.len() >= self.spec.max_tickets() {
             return Err(Outcome::capacity(Resource::Tickets, 1, 0));

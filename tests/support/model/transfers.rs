@@ -48,6 +48,8 @@ impl Model {
         if !self.can_cut(&shared, end) {
             return Err(Outcome::of(Status::WindowLost));
         }
+        let chunks = self.chunks_below(&shared, end);
+        self.room_for_chunks(chunks)?;
         self.room_for_spans(shared.spans.iter().filter(|span| span.start < end).count())?;
         if self.state.transfers.len() >= self.spec.max_transfers() {
             return Err(Outcome::capacity(Resource::Transfers, 1, 0));
@@ -61,7 +63,7 @@ impl Model {
         pinned.retain(|page| page.1 != crate::spec::NULL);
         self.state
             .transfers
-            .insert(transfer, Running { ns: shared.ns, pinned, holds, tip, spans, load, begin, loading });
+            .insert(transfer, Running { ns: shared.ns, pinned, holds, chunks, tip, spans, load, begin, loading });
         Ok(Outcome::OK)
     }
 

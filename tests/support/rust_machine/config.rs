@@ -113,6 +113,7 @@ const fn group(group: &spec::GroupSpec) -> GroupConfig {
         pool: group.pool,
         window_keep,
         ring_tokens: group.ring,
+        contiguous: group.contiguous,
         ..GroupConfig::FULL
     }
 }

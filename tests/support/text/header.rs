@@ -17,7 +17,7 @@ pub(super) fn parse(line: &str, spec: &mut Spec) -> Result<bool, String> {
         ["NAMESPACE", ref rest @ ..] => namespace(rest, spec)?,
         [page, pool, ref rest @ ..] if page.starts_with('P') && pool.starts_with('N') => {
             let (page_tokens, pages) = (number(&page[1..])?, number(&pool[1..])?);
-            spec.groups.push(GroupSpec { kind: GroupKind::Full, page_tokens, pool: 0, exact: false, ring: 0 });
+            spec.groups.push(GroupSpec { page_tokens, ..GroupSpec::FULL });
             spec.pools.push(PoolSpec { pages, policy: Policy::Lru });
             match *rest {
                 [] => {}
@@ -74,7 +74,8 @@ fn limit<'s>(name: &str, spec: &'s mut Spec) -> Result<&'s mut u32, String> {
 }
 
 fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, String> {
-    let (mut window, mut sinks, mut pool, mut ring, mut exact) = (0, 0, 0, 0, false);
+    let (mut window, mut sinks, mut pool, mut ring) = (0, 0, 0, 0);
+    let (mut exact, mut contiguous) = (false, false);
     let mut words = rest.iter();
     while let Some(&word) = words.next() {
         let mut value = || words.next().copied().ok_or_else(|| format!("`{word}` needs a number"));
@@ -84,6 +85,7 @@ fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, Stri
             "pool" => pool = number(value()?)?,
             "ring" => ring = number(value()?)?,
             "exact" => exact = true,
+            "contiguous" => contiguous = true,
             _ => return Err(format!("`{word}` does not belong to a group")),
         }
     }
@@ -92,7 +94,7 @@ fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, Stri
         "window" => GroupKind::Window { window, sinks },
         _ => return Err(format!("`{kind}` is not a kind of group")),
     };
-    Ok(GroupSpec { kind, page_tokens: number(page_tokens)?, pool, exact, ring })
+    Ok(GroupSpec { kind, page_tokens: number(page_tokens)?, pool, exact, contiguous, ring })
 }
 
 fn namespace(rest: &[&str], spec: &mut Spec) -> Result<(), String> {

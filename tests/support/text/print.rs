@@ -39,8 +39,9 @@ pub fn print_spec(spec: &Spec) -> String {
             }
         };
         let exact = if group.exact { " exact" } else { "" };
+        let contiguous = if group.contiguous { " contiguous" } else { "" };
         let ring = if group.ring > 0 { format!(" ring {}", group.ring) } else { String::new() };
-        line(format!("GROUP {kind} pool {}{exact}{ring}", group.pool));
+        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}", group.pool));
     }
     if spec.namespaces != [NamespaceSpec::default()] {
         for key in &spec.namespaces {
