@@ -1,14 +1,18 @@
-//! Writes what fuzzers begin with: `kvf-seeds DIR` puts every case of `tests/cases` and some guided programs there, each
-//! in its byte form.
+//! Writes what fuzzers begin with: `kvf-seeds DIR` puts every case of `tests/cases`, some guided programs and some noise
+//! there, each in its byte form.
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use kvfolio_tests::rng::Rng;
 use kvfolio_tests::{bytes, stream, text};
 
 /// Guided programs, and ops in each.
 const GUIDED: u64 = 200;
 const OPS: usize = 60;
+/// Random bytes, of every version that is read.
+const NOISE: u64 = 100;
+const LENGTH: usize = 300;
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args().nth(1) else {
@@ -46,6 +50,16 @@ fn write_all(folder: &Path) -> Result<usize, String> {
         let (spec, ops) = stream::guided_program(seed, None, OPS);
         let wire = bytes::encode(&spec, &ops).ok_or(format!("guided program {seed} has no byte form"))?;
         seeds.push((format!("guided-{seed}"), wire));
+    }
+    for seed in 0..NOISE {
+        let mut wire = Rng::new(seed).bytes(LENGTH);
+        wire[0] = (seed % u64::from(bytes::VERSION + 1)) as u8;
+        let (spec, ops) = bytes::decode(&wire);
+        let mut bounded = (spec.clone(), ops.clone());
+        stream::bound(&mut bounded.0, &mut bounded.1);
+        if bounded == (spec, ops) {
+            seeds.push((format!("noise-{seed}"), wire));
+        }
     }
     for (name, wire) in &seeds {
         std::fs::write(folder.join(name), wire).map_err(|error| error.to_string())?;

@@ -56,7 +56,7 @@ static void read_pool(kvf_fuzz_input *in, kvf_pool_config *pool)
     pool->policy = num(in, 1, 2); /* in the order of KVF_POLICY_* */
 }
 
-static void read_group(kvf_fuzz_input *in, kvf_group_config *group, uint32_t pools)
+static void read_group(kvf_fuzz_input *in, uint32_t version, kvf_group_config *group, uint32_t pools)
 {
     memset(group, 0, sizeof *group);
     group->struct_size = sizeof *group;
@@ -68,17 +68,20 @@ static void read_group(kvf_fuzz_input *in, kvf_group_config *group, uint32_t poo
         group->sinks = num(in, 5, MOST_LIMIT);
     }
     group->window_keep = flag(in, 2);
+    if (version < 2)
+        return;
+    group->flags = flag(in, 2) * KVF_GROUP_CONTIGUOUS;
     if (group->kind == KVF_GROUP_WINDOW && num(in, 4, 3) == 3)
         group->ring_tokens = num(in, 20, MOST_LIMIT) + 1;
 }
 
-static void read_groups(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
+static void read_groups(kvf_fuzz_input *in, uint32_t version, kvf_fuzz_spec *spec)
 {
     kvf_group_config group;
     uint32_t n = num(in, 3, 1023) + 1, i;
 
     for (i = 0; i < n; i++) {
-        read_group(in, &group, spec->config.n_pools);
+        read_group(in, version, &group, spec->config.n_pools);
         if (i < KVF_FUZZ_GROUPS)
             spec->groups[i] = group;
     }
@@ -119,10 +122,9 @@ static int has_full_group(const kvf_config *config)
 void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
 {
     kvf_config *config = &spec->config;
-    uint32_t index, i;
+    uint32_t version = byte(in) == 1 ? 1 : 2, index, i; /* what names no version means the newest */
 
     memset(spec, 0, sizeof *spec);
-    byte(in); /* the version */
     config->struct_size = sizeof *config;
     config->abi_version = KVF_ABI_VERSION;
     config->pools = spec->pools;
@@ -135,7 +137,7 @@ void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
     config->n_pools = num(in, 2, KVF_FUZZ_POOLS - 1) + 1;
     for (i = 0; i < config->n_pools; i++)
         read_pool(in, &spec->pools[i]);
-    read_groups(in, spec);
+    read_groups(in, version, spec);
     read_namespaces(in, spec);
     config->sequences = num(in, 1, MOST_LIMIT);
     config->tickets = num(in, 1, MOST_LIMIT);
@@ -324,16 +326,12 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
     case KVF_FUZZ_RESERVE:
         read_room(in, op);
         break;
-    case KVF_FUZZ_COMMIT:
-        read_accepts(in, op);
-        break;
+    case KVF_FUZZ_COMMIT: read_accepts(in, op); break;
     case KVF_FUZZ_APPEND:
         op->seq = label(in, 8);
         read_tokens(in, op);
         break;
-    case KVF_FUZZ_PUBLISH:
-        op->count = num(in, 8, MOST_POSITION);
-        break;
+    case KVF_FUZZ_PUBLISH: op->count = num(in, 8, MOST_POSITION); break;
     case KVF_FUZZ_LOOKUP:
     case KVF_FUZZ_MATCH:
         if (op->kind == KVF_FUZZ_MATCH)
@@ -344,9 +342,7 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
         if (op->kind == KVF_FUZZ_MATCH && flag(in, 1))
             read_time(in, op);
         break;
-    case KVF_FUZZ_DROP:
-        op->ticket = label(in, 4);
-        break;
+    case KVF_FUZZ_DROP: op->ticket = label(in, 4); break;
     case KVF_FUZZ_EVICT:
         op->pool = num(in, pools, UINT16_MAX);
         op->count = num(in, 6, MOST_POSITION);
@@ -357,9 +353,7 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
         op->ns = code - (code > 0);
         break;
     }
-    case KVF_FUZZ_IO_BEGIN:
-        read_io(in, op);
-        break;
+    case KVF_FUZZ_IO_BEGIN: read_io(in, op); break;
     case KVF_FUZZ_IO_END:
         op->transfer = label(in, 3);
         op->flag = flag(in, 2);
@@ -370,9 +364,7 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
         op->count = num(in, 24, MOST_POSITION);
         read_time(in, op);
         break;
-    case KVF_FUZZ_END_LEASE:
-        op->lease = label(in, 4);
-        break;
+    case KVF_FUZZ_END_LEASE: op->lease = label(in, 4); break;
     case KVF_FUZZ_SET_CLASS:
     case KVF_FUZZ_MOVE:
         op->ns = num(in, spaces, UINT16_MAX);

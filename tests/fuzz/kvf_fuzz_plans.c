@@ -76,6 +76,8 @@ static void check_slots(kvf_fuzz_world *world, uint32_t index)
         return;
     kvf_fuzz_must(world, kvf_table_slots(world->cache, index, slots, positions, ROW, &n) == KVF_OK &&
                   n == world->report.tokens, "a finished plan has a slot for each token");
+    kvf_fuzz_must(world, n == ROW || (slots[n] == -1 && positions[n] == 0 && slots[ROW - 1] == -1),
+                  "behind the tokens slots say: do not write");
     for (i = 0; i < n && world->fault == NULL; i++) {
         kvf_fuzz_must(world, slots[i] >= tokens && (uint64_t)slots[i] / tokens <= pages, "a slot is in a page");
         kvf_fuzz_must(world, (uint64_t)slots[i] % tokens == (uint32_t)positions[i] % tokens,

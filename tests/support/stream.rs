@@ -58,7 +58,9 @@ pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
 /// Keeps escapes of the byte form from asking for unreasonably much.
 fn op_is_small(op: &Op) -> bool {
     match op {
-        Op::Append { tokens, .. } | Op::Match { tokens, .. } | Op::Lookup { tokens, .. } => tokens.len() <= 256,
+        Op::Open { spans, .. } | Op::AddSpans { spans, .. } => spans.len() <= 16,
+        Op::Match { tokens, spans, .. } | Op::Lookup { tokens, spans, .. } => tokens.len() <= 256 && spans.len() <= 16,
+        Op::Append { tokens, .. } => tokens.len() <= 256,
         Op::PlanAdd { count, tokens, .. } | Op::Reserve { count, tokens, .. } => {
             *count <= 256 && tokens.as_ref().is_none_or(|tokens| tokens.len() <= 256)
         }
