@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Plants the faults of tests/faults one at a time in a copy of the tree: each must be found by the command that LIST names
-# for it, within a minute, and that command must pass without it.
+# Plants the faults of tests/faults one at a time in a copy of the tree: each must be found by the command that LIST
+# names for it, within a minute, and that command must pass without it.
 #
 #   faults.sh              all of them
 #   faults.sh rotating     two, others from day to day; FAULTS_DAY (of the year, from `date`) chooses
@@ -67,6 +67,7 @@ done < <(list | grep -E "^($(IFS='|'; echo "${chosen[*]}"))\|" | cut -d '|' -f 2
 for name in "${chosen[@]}"; do
     IFS='|' read -r _ command text < <(list | grep "^$name|")
     took=0
-    gate "$name: $command" found "$name" "$command" "$text" && echo "      $took s: $(grep -m 1 -E "$text" "$work/printed" | cut -c 1-140)"
+    gate "$name: $command" found "$name" "$command" "$text" &&
+        echo "      $took s: $(grep -m 1 -E "$text" "$work/printed" | cut -c 1-140)"
 done
 summary

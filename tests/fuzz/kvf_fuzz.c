@@ -245,7 +245,8 @@ static void check_end(kvf_fuzz_step *step, const kvf_stats *empty)
     stats.struct_size = sizeof stats;
     kvf_fuzz_must(&world, kvf_stats_read(world.cache, &stats) == KVF_OK, "statistics can be read");
     kvf_fuzz_must(&world, stats.sequences == 0 && stats.tickets == 0 && stats.transfers == 0 &&
-                  stats.indexed_pages == 0 && stats.free_chunks == empty->free_chunks && stats.free_key_parts == empty->free_key_parts,
+                  stats.indexed_pages == 0 && stats.free_chunks == empty->free_chunks &&
+                  stats.free_key_parts == empty->free_key_parts,
                   "an emptied cache has what it began with");
 }
 

@@ -11,19 +11,21 @@
 kvf_status __real_kvf_cache_digest(const kvf_cache *cache, uint64_t *digest);
 kvf_status __real_kvf_seq_close(kvf_cache *cache, kvf_seq seq, uint32_t mode);
 kvf_status __real_kvf_prefix_drop(kvf_cache *cache, kvf_ticket ticket);
-kvf_status __real_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit, uint32_t *tokens);
-kvf_status __real_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots, int32_t *positions, size_t cap,
-                                  size_t *n);
-kvf_status __real_kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n, uint32_t stride,
-                                  int32_t pad, int32_t *out, size_t cap);
+kvf_status __real_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit,
+                                    uint32_t *tokens);
+kvf_status __real_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots, int32_t *positions,
+                                  size_t cap, size_t *n);
+kvf_status __real_kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n,
+                                  uint32_t stride, int32_t pad, int32_t *out, size_t cap);
 kvf_status __wrap_kvf_cache_digest(const kvf_cache *cache, uint64_t *digest);
 kvf_status __wrap_kvf_seq_close(kvf_cache *cache, kvf_seq seq, uint32_t mode);
 kvf_status __wrap_kvf_prefix_drop(kvf_cache *cache, kvf_ticket ticket);
-kvf_status __wrap_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit, uint32_t *tokens);
-kvf_status __wrap_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots, int32_t *positions, size_t cap,
-                                  size_t *n);
-kvf_status __wrap_kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n, uint32_t stride,
-                                  int32_t pad, int32_t *out, size_t cap);
+kvf_status __wrap_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit,
+                                    uint32_t *tokens);
+kvf_status __wrap_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots, int32_t *positions,
+                                  size_t cap, size_t *n);
+kvf_status __wrap_kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n,
+                                  uint32_t stride, int32_t pad, int32_t *out, size_t cap);
 
 static int lies(const char *which)
 {
@@ -54,7 +56,8 @@ kvf_status __wrap_kvf_prefix_drop(kvf_cache *cache, kvf_ticket ticket)
 }
 
 /* Promises one token more than a match gives. */
-kvf_status __wrap_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit, uint32_t *tokens)
+kvf_status __wrap_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *prompt, uint32_t limit,
+                                    uint32_t *tokens)
 {
     kvf_status status = __real_kvf_prefix_lookup(cache, prompt, limit, tokens);
     *tokens += (uint32_t)lies("lookup");
@@ -62,8 +65,8 @@ kvf_status __wrap_kvf_prefix_lookup(const kvf_cache *cache, const kvf_prompt *pr
 }
 
 /* Gives two tokens one slot. */
-kvf_status __wrap_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots, int32_t *positions, size_t cap,
-                                  size_t *n)
+kvf_status __wrap_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_t *slots, int32_t *positions,
+                                  size_t cap, size_t *n)
 {
     kvf_status status = __real_kvf_table_slots(cache, group, slots, positions, cap, n);
     if (lies("slots") && status == KVF_OK && *n > 1) {
@@ -74,8 +77,8 @@ kvf_status __wrap_kvf_table_slots(const kvf_cache *cache, uint32_t group, int64_
 }
 
 /* Leaves the end of the last row as it was. */
-kvf_status __wrap_kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n, uint32_t stride,
-                                  int32_t pad, int32_t *out, size_t cap)
+kvf_status __wrap_kvf_table_dense(const kvf_cache *cache, uint32_t group, const kvf_seq *seqs, size_t n,
+                                  uint32_t stride, int32_t pad, int32_t *out, size_t cap)
 {
     int32_t before = cap > 0 ? out[cap - 1] : 0;
     kvf_status status = __real_kvf_table_dense(cache, group, seqs, n, stride, pad, out, cap);
