@@ -5,8 +5,9 @@
 #   lockstep  the model, the Rust API and the C ABI in lock step
 #
 # FUZZ_SECONDS (15) is the time of each, FUZZ_SEED (1) the seed of its chances. They begin with the case files and
-# guided programs in their byte form. With CI=true each run begins afresh; else what was found stays in target/fuzz/corpus.
-# A target fails at its first violation, and when it reaches less of the code than its floor. See tests/FUZZING.md.
+# guided programs in their byte form. With CI=true each run begins afresh; else what was found stays in
+# target/fuzz/corpus. A target fails at its first violation, and when it reaches less of the code than its floor. See
+# tests/FUZZING.md.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 scripts/tools.sh cc clang asan-clang fuzzer || exit 1
@@ -61,8 +62,9 @@ same_digests() {
 
 # Each lie of liar.c, and what the harness must say to it.
 declare -A lies=(
-    [digest]="changes nothing" [close]="a closed sequence is stale" [drop]="no page is used once everything is given back"
-    [lookup]="a match finds what a lookup found" [slots]="no two tokens share a slot" [tail]="the rest of a dense row"
+    [digest]="changes nothing" [close]="a closed sequence is stale"
+    [drop]="no page is used once everything is given back" [lookup]="a match finds what a lookup found"
+    [slots]="no two tokens share a slot" [tail]="the rest of a dense row"
 )
 build_liar() {
     gcc $strict -O2 -Wl,--wrap=kvf_{cache_digest,seq_close,prefix_drop,prefix_lookup,table_slots,table_dense} \
