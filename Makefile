@@ -40,7 +40,7 @@ export FUZZ_SECONDS
 faults:
 	scripts/faults.sh
 
-# What a step costs: workloads W1, W4, W5.
+# What a step costs: workloads W1 to W6.
 workloads:
 	cargo run --release -q -p kvfolio-examples --bin kvf-workloads
 
