@@ -6,8 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
 
-tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip; }
-style() { cargo fmt --all --check && cargo clippy -q --workspace --all-targets --all-features -- -D warnings; }
+tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip fuzzer patch; }
+style() {
+    cargo fmt --all --check
+    cargo fmt --check --manifest-path tests/fuzz/Cargo.toml # apart from the workspace
+    cargo clippy -q --workspace --all-targets --all-features -- -D warnings
+}
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
 unit() {
     cargo test -q -p kvfolio-ffi -p kvfolio-kernels -p kvfolio-examples
@@ -19,6 +23,8 @@ unit() {
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
+fuzz() { scripts/fuzz.sh; }
+faults() { scripts/faults.sh rotating; }
 package() { scripts/package.sh; }
 firmware() { scripts/firmware.sh; }
 kernels() {
@@ -46,7 +52,9 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(
+    tools style docs unit cases soak gates fuzz faults package firmware kernels engine growth workloads
+)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS
