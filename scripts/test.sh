@@ -7,7 +7,11 @@ cd "$(dirname "$0")/.."
 export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
 
 tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip; }
-style() { cargo fmt --all --check && cargo clippy -q --workspace --all-targets --all-features -- -D warnings; }
+style() {
+    cargo fmt --all --check
+    cargo fmt --manifest-path bench/Cargo.toml --check
+    cargo clippy -q --workspace --all-targets --all-features -- -D warnings
+}
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
 unit() {
     cargo test -q -p kvfolio-ffi -p kvfolio-kernels -p kvfolio-examples
