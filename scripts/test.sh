@@ -43,6 +43,7 @@ engine() {
     make -s -C examples/c check
 }
 growth() { scripts/growth.sh; }
+instructions() { scripts/instructions.sh; }
 workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
 
 if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
@@ -50,7 +51,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth instructions workloads)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS
