@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test lib install uninstall header soak workloads bench clean
+.PHONY: demo test lib install uninstall header soak workloads trace bench clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -34,6 +34,10 @@ soak:
 # What a step costs: workloads W1, W4, W5.
 workloads:
 	cargo run --release -q -p kvfolio-examples --bin kvf-workloads
+
+# Hit rates of real request traces, beside an independent calculation.
+trace:
+	scripts/traces.sh
 
 # Side by side with other managers, which are fetched and built first (minutes): `make bench WORKLOADS="W1 W5" RUNS=9`.
 bench:

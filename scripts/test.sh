@@ -43,6 +43,7 @@ engine() {
     make -s -C examples/c check
 }
 growth() { scripts/growth.sh; }
+traces() { scripts/traces.sh; }
 instructions() { scripts/instructions.sh; }
 workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
 
@@ -51,7 +52,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth instructions workloads)
+[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth instructions workloads traces)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS
