@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test lib install uninstall header soak fuzz faults workloads clean
+.PHONY: demo test lib install uninstall header soak fuzz faults workloads trace bench clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -43,6 +43,14 @@ faults:
 # What a step costs: workloads W1 to W6.
 workloads:
 	cargo run --release -q -p kvfolio-examples --bin kvf-workloads
+
+# Hit rates of real request traces, beside an independent calculation.
+trace:
+	scripts/traces.sh
+
+# Side by side with other managers, which are fetched and built first (minutes): `make bench WORKLOADS="W1 W5" RUNS=9`.
+bench:
+	scripts/bench.sh $(WORKLOADS)
 
 clean:
 	cargo clean

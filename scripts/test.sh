@@ -9,7 +9,9 @@ export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
 tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip fuzzer patch; }
 style() {
     cargo fmt --all --check
-    cargo fmt --check --manifest-path tests/fuzz/Cargo.toml # apart from the workspace
+    # Two packages apart from the workspace.
+    cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
+    cargo fmt --check --manifest-path bench/Cargo.toml
     cargo clippy -q --workspace --all-targets --all-features -- -D warnings
 }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
@@ -45,6 +47,8 @@ engine() {
     make -s -C examples/c check
 }
 growth() { scripts/growth.sh; }
+traces() { scripts/traces.sh; }
+instructions() { scripts/instructions.sh; }
 workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
 
 if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
@@ -53,7 +57,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
 fi
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] || steps=(
-    tools style docs unit cases soak gates fuzz faults package firmware kernels engine growth workloads
+    tools style docs unit cases soak gates fuzz faults package firmware kernels engine growth instructions workloads traces
 )
 for step in "${steps[@]}"; do
     echo "=== $step"
