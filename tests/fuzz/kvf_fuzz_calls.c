@@ -256,7 +256,7 @@ static kvf_status begin_io(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     return status;
 }
 
-/* Asks for a transfer of nothing, which is refused: a ticket that ended is stale, a live one makes it look at the range. */
+/* Asks for a transfer of nothing, which is refused: as stale if the ticket has ended, else for its range. */
 static uint32_t is_stale(const kvf_fuzz_world *world, const kvf_fuzz_ticket *ticket)
 {
     kvf_transfer handle;
