@@ -31,7 +31,7 @@ header:
 soak:
 	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
 
-# What a step costs: workloads W1, W4, W5.
+# What a step costs: workloads W1 to W6.
 workloads:
 	cargo run --release -q -p kvfolio-examples --bin kvf-workloads
 
