@@ -49,7 +49,7 @@ engine() {
 growth() { scripts/growth.sh; }
 traces() { scripts/traces.sh; }
 instructions() { scripts/instructions.sh; }
-workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
+workloads() { scripts/workloads.sh; }
 
 if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     echo "KVF_DATA=$KVF_DATA does not exist" >&2

@@ -128,7 +128,7 @@ pub(crate) fn transfer(scene: &mut Scene<'_>) -> Result<(), Error> {
 
 /// The rows of 64 sequences that changed in the last step.
 #[inline(never)]
-pub(crate) fn export(scene: &mut Scene<'_>) -> Result<(), Error> {
+pub(crate) fn changed_rows(scene: &mut Scene<'_>) -> Result<(), Error> {
     let since = scene.cache.sequence_info(scene.step[0])?.version - 1;
     let mut queries = [RowQuery { sequence: scene.step[0], since }; BATCH];
     for (query, &sequence) in queries.iter_mut().zip(&scene.step) {
@@ -137,6 +137,35 @@ pub(crate) fn export(scene: &mut Scene<'_>) -> Result<(), Error> {
     let (mut rows, mut entries) = ([RowDelta::default(); BATCH], [0; BATCH * 2]);
     for _ in 0..TIMES {
         black_box(&scene.cache).export_changed(&queries, GROUP, &mut rows, &mut entries)?;
+    }
+    Ok(())
+}
+
+/// A row of 64 pages, in a dense table and compressed.
+#[inline(never)]
+pub(crate) fn rows(scene: &mut Scene<'_>) -> Result<(), Error> {
+    const PAGES: usize = (DOCUMENT / PAGE) as usize;
+    let (mut table, mut indptr, mut last_page_len) = ([0; PAGES], [0; 2], [0]);
+    for _ in 0..TIMES {
+        let cache = black_box(&scene.cache);
+        cache.export_dense(&[scene.reader], GROUP, PAGES as u32, -1, &mut table)?;
+        cache.export_csr(&[scene.reader], GROUP, &mut indptr, &mut table, &mut last_page_len)?;
+    }
+    Ok(())
+}
+
+/// Slots of a plan with a token for each of 64 sequences, which is given up then.
+#[inline(never)]
+pub(crate) fn slots_and_abort(scene: &mut Scene<'_>) -> Result<(), Error> {
+    let (mut slots, mut positions) = ([0; BATCH], [0; BATCH]);
+    for _ in 0..TIMES {
+        scene.cache.plan_begin(0)?;
+        for &sequence in &scene.step {
+            scene.cache.plan_add(sequence, 1, None)?;
+        }
+        scene.cache.plan_finish()?;
+        scene.cache.export_slots(GROUP, &mut slots, &mut positions)?;
+        scene.cache.plan_abort()?;
     }
     Ok(())
 }

@@ -100,7 +100,9 @@ fn call(scene: &mut Scene<'_>) -> Result<(), kvfolio::Error> {
     calls::close(scene, &opened)?;
     calls::fork_and_close(scene)?;
     calls::transfer(scene)?;
-    calls::export(scene)?;
+    calls::changed_rows(scene)?;
+    calls::rows(scene)?;
+    calls::slots_and_abort(scene)?;
     calls::read(scene)?;
     calls::truncate(scene)?;
     calls::evict(scene)
