@@ -176,7 +176,8 @@ impl Cache<'_> {
                 }
                 for group in 0..self.limits.groups {
                     for (base, entries) in self.tables.chunks_of(holder, group) {
-                        for (entry, &page) in (base..).zip(entries).filter(|&(_, &page)| page != NULL) {
+                        for (entry, page) in (base..).zip(entries).filter(|(_, page)| !page.is_null()) {
+                            let page = page.get();
                             let on_path = group == self.limits.anchor && entry < state.depth;
                             if !on_path || (state.duplicates > 0 && !self.is_node(holder, entry, page)) {
                                 add(page);
@@ -274,7 +275,7 @@ impl Cache<'_> {
         let mut pending = 0_u32;
         for page in 1..=self.pages.last() {
             let counted = scratch.get(page as usize).copied().unwrap_or(0);
-            ensure(counted == self.pages.traits.pending.get(page), Rule::Pending, page)?;
+            ensure(counted == self.pages.traits.pending.get(page).get(), Rule::Pending, page)?;
             pending = pending.saturating_add(u32::from(self.pages.is_pending(page)));
         }
         let sum =

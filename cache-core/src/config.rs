@@ -129,7 +129,8 @@ pub struct Config<'a> {
     pub transfers: u32,
     /// Namespaces at most, the default one included; 0 = 1.
     pub namespaces: u32,
-    /// Chunks of 32 table entries, over all sequences and groups; 0 = enough for every page to be in two tables.
+    /// Chunks of 32 table entries, over all sequences and groups; 0 = enough for every page to be in two tables,
+    /// or in one where nothing is published, and two more for each table.
     pub table_chunks: u32,
     /// Sequences in one plan at most; 0 = `sequences`.
     pub plan_sequences: u32,
@@ -228,6 +229,9 @@ pub enum ConfigError {
     Index = 13,
     /// The storage handed in is smaller than the configuration needs.
     Storage = 12,
+    /// More than 65,535 pages in all pools, table chunks, or sequences, tickets and transfers together, in a build with
+    /// feature `narrow`.
+    Narrow = 14,
 }
 
 impl fmt::Display for ConfigError {
@@ -246,6 +250,9 @@ impl fmt::Display for ConfigError {
             Self::TooLarge => "capacities: more than 2^32 - 1 elements in one array",
             Self::Index => "index: the library was built without it; choose none",
             Self::Storage => "storage: smaller than the configuration needs",
+            Self::Narrow => {
+                "pages, table chunks, or sequences with tickets and transfers: more than 16-bit ids can number"
+            }
         })
     }
 }

@@ -75,7 +75,7 @@ impl Cache<'_> {
                 self.pages.count(page),
                 self.pages.parent(page),
                 u32::from(self.pages.traits.place.get(page)),
-                self.pages.traits.pending.get(page),
+                self.pages.traits.pending.get(page).get(),
                 self.pages.traits.leased.get(page),
                 u32::from(self.pages.traits.class.get(page)),
                 u32::from(self.pages.traits.base.get(page)),
@@ -145,7 +145,7 @@ impl Cache<'_> {
                     walk.put(&[self.tables.first(holder, group), self.tables.sealed(holder, group)]);
                     for (base, entries) in self.tables.chunks_of(holder, group) {
                         walk.put(&[base]);
-                        walk.put(entries);
+                        entries.iter().for_each(|page| walk.put(&[page.get()]));
                     }
                 }
                 self.digest_tail(walk, holder);

@@ -72,7 +72,8 @@ impl Cache<'_> {
             let stored_end = self.stored_end(index, &state, at);
             self.tables.copy_row(from, to, index, stored_end);
             for (base, entries) in self.tables.chunks_of(to, index) {
-                for (entry, &page) in (base..).zip(entries).filter(|&(_, &page)| page != NULL) {
+                for (entry, page) in (base..).zip(entries).filter(|(_, page)| !page.is_null()) {
+                    let page = page.get();
                     if index != anchor || entry >= depth {
                         self.pages.hold(page, who);
                     } else if state.duplicates > 0 {

@@ -101,6 +101,7 @@ mod storage;
 mod table;
 mod transfer;
 mod unindex;
+mod width;
 
 pub use cache::Cache;
 pub use check::{Rule, Violation};

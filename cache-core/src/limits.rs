@@ -4,6 +4,7 @@ use crate::config::{
     CHUNK_ENTRIES, Config, ConfigError, GroupKind, IndexKind, MAX_CLASSES, MAX_GROUPS, MAX_HANDLES, MAX_PAGES,
     MAX_POOLS, Policy,
 };
+use crate::width::MAX_ID;
 
 /// A configuration with its defaults filled in, checked. Every array length follows from it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,9 +169,11 @@ impl Limits {
             return Err(ConfigError::Classes);
         }
         let all_groups = groups.len() as u64 + hidden as u64;
-        let rows = (config.sequences as u64 + config.tickets as u64 + config.transfers as u64) * all_groups;
+        let holders = config.sequences as u64 + config.tickets as u64 + config.transfers as u64;
+        let rows = holders * all_groups;
         let chunks = if config.table_chunks == 0 {
-            2 * pages.div_ceil(CHUNK_ENTRIES as u64) + 2 * rows
+            let tables = if matches!(config.index, IndexKind::None) { 1 } else { 2 };
+            tables * pages.div_ceil(CHUNK_ENTRIES as u64) + 2 * rows
         } else {
             config.table_chunks as u64
         };
@@ -204,6 +207,11 @@ impl Limits {
             || config.events as u64 > most
         {
             return Err(ConfigError::TooLarge);
+        }
+        // A page is counted once for each holder at most: in a row of its group it stands once, and what a copy replaced is
+        // the plan's in place of the holder's.
+        if pages > MAX_ID || chunks > MAX_ID || holders > MAX_ID {
+            return Err(ConfigError::Narrow);
         }
         Ok(Self {
             groups: all_groups as u32,

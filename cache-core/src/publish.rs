@@ -99,12 +99,12 @@ impl Cache<'_> {
                 // Nothing is behind a new page, so nothing need be looked up.
                 let rest = rest.get(..limit.wrapping_sub(path.depth) as usize).unwrap_or(rest);
                 let count = self.index.link_chain(&mut self.pages, path.tip, rest);
-                let Some(&tip) = count.checked_sub(1).and_then(|last| rest.get(last as usize)) else { break };
-                path = Path { tip, depth: path.depth.wrapping_add(count) };
+                let Some(tip) = count.checked_sub(1).and_then(|last| rest.get(last as usize)) else { break };
+                path = Path { tip: tip.get(), depth: path.depth.wrapping_add(count) };
                 bump(&mut self.counters.published_pages, u64::from(count));
                 continue;
             }
-            let page = rest.first().copied().unwrap_or(NULL);
+            let page = rest.first().map_or(NULL, |page| page.get());
             if page == NULL || !self.publish_page(holder, &mut path, page, Spans::Stored(parts)) {
                 break;
             }

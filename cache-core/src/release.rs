@@ -68,7 +68,7 @@ impl Cache<'_> {
     pub(crate) fn release_row(&mut self, holder: u32, group: u32, end: u32, who: Holder) {
         let mut entries = NO_ENTRIES;
         while self.tables.pop_chunk(holder, group, end, &mut entries).is_some() {
-            for &page in entries.iter().rev().filter(|&&page| page != NULL) {
+            for page in entries.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
                 self.pages.unhold(page, who);
             }
         }
@@ -84,10 +84,11 @@ impl Cache<'_> {
             if duplicates == 0 && base < state.depth && base.saturating_add(CHUNK_ENTRIES) <= state.depth {
                 continue; // the path alone keeps these
             }
-            for (entry, &page) in (base..base.saturating_add(CHUNK_ENTRIES)).zip(entries.iter()).rev() {
-                if page == NULL {
+            for (entry, page) in (base..base.saturating_add(CHUNK_ENTRIES)).zip(entries.iter()).rev() {
+                if page.is_null() {
                     continue;
                 }
+                let page = page.get();
                 if entry >= state.depth {
                     self.pages.unhold(page, who);
                 } else if duplicates > 0 {

@@ -232,7 +232,8 @@ impl Cache<'_> {
             for holder in self.holders.each(kind) {
                 for group in 0..self.limits.groups {
                     let rows = self.tables.chunks_of(holder, group);
-                    let here = rows.flat_map(|(_, entries)| entries).filter(|&&entry| entry == page && page != NULL);
+                    let here =
+                        rows.flat_map(|(_, entries)| entries).filter(|entry| entry.get() == page && page != NULL);
                     refs = refs.saturating_add(u32::try_from(here.count()).unwrap_or(0));
                 }
                 refs = refs.saturating_add(u32::from(self.holds(holder, page)));

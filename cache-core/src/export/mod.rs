@@ -83,8 +83,8 @@ impl Cache<'_> {
             let entries = entries.get(skip as usize..).unwrap_or(&[]);
             let out = out.get_mut(to as usize..).unwrap_or(&mut []);
             let numbered = (first.max(from)..).zip(entries).take(count as usize);
-            for (slot, (entry, &page)) in out.iter_mut().zip(numbered) {
-                *slot = self.kernel_id(if entry < sealed { sealed_base } else { base }, page);
+            for (slot, (entry, page)) in out.iter_mut().zip(numbered) {
+                *slot = self.kernel_id(if entry < sealed { sealed_base } else { base }, page.get());
             }
         }
     }

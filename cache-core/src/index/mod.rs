@@ -28,6 +28,7 @@ use crate::limits::Limits;
 use crate::mem::Slots;
 use crate::pages::{NULL, Pages};
 use crate::table::Tables;
+use crate::width::Id;
 
 /// Tokens, links and hung pages of the index.
 pub(crate) struct Index<'m> {
@@ -132,7 +133,7 @@ impl<'m> Index<'m> {
         let (mut position, mut rest) = (from, tokens);
         while !rest.is_empty() {
             let pages = tables.rest(&mut cursor, position >> self.shift);
-            for &page in pages.iter().take_while(|&&page| page != NULL) {
+            for page in pages.iter().take_while(|page| !page.is_null()).map(|page| page.get()) {
                 let offset = position & self.page_tokens.wrapping_sub(1);
                 let room = self.page_tokens.wrapping_sub(offset);
                 let (here, behind) = rest.split_at_checked(room as usize).unwrap_or((rest, &[]));
@@ -143,7 +144,7 @@ impl<'m> Index<'m> {
                     break;
                 }
             }
-            if pages.is_empty() || pages.contains(&NULL) {
+            if pages.is_empty() || pages.contains(&Id::NULL) {
                 break;
             }
         }
@@ -224,9 +225,9 @@ impl<'m> Index<'m> {
 
     /// Makes pages one chain behind a node without children, as far as all of them exist. Gives how many. No media span
     /// begins in them, and links are all that is kept of a node.
-    pub(crate) fn link_chain(&mut self, pages: &mut Pages<'_>, tip: u32, chain: &[u32]) -> u32 {
+    pub(crate) fn link_chain(&mut self, pages: &mut Pages<'_>, tip: u32, chain: &[Id]) -> u32 {
         let (mut parent, mut count) = (tip, 0_u32);
-        for &page in chain.iter().take_while(|&&page| page != NULL) {
+        for page in chain.iter().take_while(|page| !page.is_null()).map(|page| page.get()) {
             pages.add_only_child(parent, page);
             if page == parent.wrapping_add(1) && !pages.is_root(parent) {
                 self.set_chain(parent);

@@ -211,7 +211,7 @@ impl Cache<'_> {
                 let end = self.stored_end(index, &sequence, sequence.len);
                 let mut pages = NO_ENTRIES;
                 while self.tables.pop_chunk(entry.holder, index, end, &mut pages).is_some() {
-                    for &page in pages.iter().rev().filter(|&&page| page != NULL) {
+                    for page in pages.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
                         self.disown(page);
                         self.pages.unhold(page, Holder::Live);
                     }
