@@ -225,7 +225,8 @@ pub enum ConfigError {
     IndexNodes = 10,
     /// The arrays together would not be addressable with 32-bit ids.
     TooLarge = 11,
-    /// An index is asked for, but the library was built without feature `index`.
+    /// An index, or room for media spans, which are part of its keys, is asked for, but the library was built without
+    /// feature `index`.
     Index = 13,
     /// The storage handed in is smaller than the configuration needs.
     Storage = 12,
@@ -248,7 +249,7 @@ impl fmt::Display for ConfigError {
             Self::Classes => "classes: at most 63",
             Self::IndexNodes => "index_nodes: 1 to 2^24 where no group is full",
             Self::TooLarge => "capacities: more than 2^32 - 1 elements in one array",
-            Self::Index => "index: the library was built without it; choose none",
+            Self::Index => "index: the library was built without it; choose none, and no key_parts",
             Self::Storage => "storage: smaller than the configuration needs",
             Self::Narrow => {
                 "pages, table chunks, or sequences with tickets and transfers: more than 16-bit ids can number"

@@ -6,13 +6,17 @@
 //! events, versions, and how nodes, hashes and table chunks are laid out.
 
 use crate::cache::Cache;
+use crate::index::INDEX;
 use crate::pages::NULL;
 use crate::plan::{HAS_IDS, IN_PAGE, PlanEntry};
 use crate::sequence::Kind;
 
+/// Words of a block: as many as xxh3 hashes without a state of its own.
+const BLOCK: usize = 32;
+
 /// Words in front of the hash: each full block is hashed with the hash of the blocks before it as seed.
 struct Walk {
-    block: [u32; 64],
+    block: [u32; BLOCK],
     filled: usize,
     hash: u64,
 }
@@ -38,9 +42,8 @@ impl Walk {
     }
 
     fn fold(&mut self) {
-        let bytes: &[u8; 256] = bytemuck::cast_ref(&self.block);
-        self.hash = xxhash_rust::xxh3::xxh3_64_with_seed(bytes, self.hash);
-        self.block = [0; 64];
+        self.hash = xxhash_rust::xxh3::xxh3_64_with_seed(bytemuck::bytes_of(&self.block), self.hash);
+        self.block = [0; BLOCK];
         self.filled = 0;
     }
 }
@@ -49,7 +52,7 @@ impl Cache<'_> {
     /// The digest. O(pages + table entries + tokens).
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let mut walk = Walk { block: [0; 64], filled: 0, hash: 0 };
+        let mut walk = Walk { block: [0; BLOCK], filled: 0, hash: 0 };
         walk.put_wide(&[self.now]);
         self.digest_pages(&mut walk);
         self.digest_order(&mut walk);
@@ -156,7 +159,7 @@ impl Cache<'_> {
             }
         }
         let mut next = self.holders.queue_head;
-        while next != 0 {
+        while INDEX && next != 0 {
             walk.put(&[next]);
             next = self.holders.get(next.saturating_sub(1)).queue_next;
         }

@@ -69,6 +69,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(not(feature = "index"))]
+mod absent;
 mod cache;
 mod check;
 mod config;

@@ -4,6 +4,7 @@ use crate::config::{
     CHUNK_ENTRIES, Config, ConfigError, GroupKind, IndexKind, MAX_CLASSES, MAX_GROUPS, MAX_HANDLES, MAX_PAGES,
     MAX_POOLS, Policy,
 };
+use crate::index::INDEX;
 use crate::width::MAX_ID;
 
 /// A configuration with its defaults filled in, checked. Every array length follows from it.
@@ -21,8 +22,7 @@ pub(crate) struct Limits {
     /// The pool of the anchor's unsealed pages, which comes second; equal to `anchor_pool` where nothing is sealed.
     pub(crate) open_pool: u32,
     pub(crate) anchor_tokens: u32,
-    /// No group is full: the anchor is a group of its own, behind the caller's.
-    pub(crate) hidden: bool,
+    hidden: bool,
     /// Places on a node for pages of the other groups.
     pub(crate) places: u32,
     pub(crate) sequences: u32,
@@ -52,6 +52,12 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// No group is full: the anchor of the index is a group of its own, behind the caller's.
+    #[inline]
+    pub(crate) fn is_hidden(&self) -> bool {
+        INDEX && self.hidden
+    }
+
     /// Checks a configuration and fills its defaults in.
     ///
     /// # Errors
@@ -64,7 +70,7 @@ impl Limits {
         if pools.is_empty() || pools.len() > MAX_POOLS {
             return Err(ConfigError::Pools);
         }
-        if !cfg!(feature = "index") && !matches!(config.index, IndexKind::None) {
+        if !INDEX && (!matches!(config.index, IndexKind::None) || config.key_parts > 0) {
             return Err(ConfigError::Index);
         }
         if groups.is_empty() || groups.len() > MAX_GROUPS {

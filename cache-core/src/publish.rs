@@ -7,7 +7,7 @@ use crate::config::PublishMode;
 use crate::error::Error;
 use crate::events::EventKind;
 use crate::ids::SequenceId;
-use crate::index::Spans;
+use crate::index::{INDEX, Spans};
 use crate::mem::bump;
 use crate::pages::{Holder, NULL};
 use crate::sequence::Sequence;
@@ -23,7 +23,7 @@ impl Cache<'_> {
     /// it published; less than `budget` means that nothing is left that fits. O(pages published).
     pub fn publish(&mut self, budget: u32) -> u32 {
         let mut left = budget;
-        while left > 0 && self.holders.queue_head != 0 {
+        while INDEX && left > 0 && self.holders.queue_head != 0 {
             let holder = self.holders.queue_head.saturating_sub(1);
             left = left.saturating_sub(self.publish_some(holder, left));
             if left > 0 {
@@ -65,7 +65,7 @@ impl Cache<'_> {
     }
 
     pub(crate) fn unqueue_if_done(&mut self, holder: u32) {
-        if self.holders.queue_head != 0 && !self.can_publish(holder) {
+        if INDEX && self.holders.queue_head != 0 && !self.can_publish(holder) {
             self.holders.dequeue(holder);
         }
     }

@@ -171,10 +171,10 @@ impl Cache<'_> {
     pub fn sequence_info(&self, id: SequenceId) -> Result<SequenceInfo, Error> {
         let sequence = self.holders.get(self.sequence(id)?);
         Ok(SequenceInfo {
-            published: self.published_pages(&sequence) << self.index.shift,
+            published: self.published_pages(sequence) << self.index.shift,
             verified: sequence.verified,
             len: sequence.len,
-            written: self.written(&sequence),
+            written: self.written(sequence),
             known: sequence.known,
             namespace: self.spaces.id(sequence.namespace),
             version: sequence.version,
@@ -189,7 +189,7 @@ impl Cache<'_> {
     pub fn sequence_pages(&self, id: SequenceId, group: GroupId) -> Result<u32, Error> {
         let (_, group) = self.group(group)?;
         let sequence = self.holders.get(self.sequence(id)?);
-        Ok(group.pages(self.written(&sequence)))
+        Ok(group.pages(self.written(sequence)))
     }
 
     /// How alike two requests are to the cache, in thousandths: `CacheHit(a, b) = 1000 * shared / max(len a, len b)`, where

@@ -25,35 +25,39 @@ pub(crate) use resume::Resume;
 use crate::config::IndexKind;
 use crate::events::{Event, EventKind};
 use crate::limits::Limits;
-use crate::mem::Slots;
+use crate::mem::IndexSlots;
 use crate::pages::{NULL, Pages};
 use crate::table::Tables;
 use crate::width::Id;
+
+/// Whether this build has an index. Without one nothing is published, cached or evicted, and what this constant guards is
+/// left out when the code is compiled.
+pub(crate) const INDEX: bool = cfg!(feature = "index");
 
 /// Tokens, links and hung pages of the index.
 pub(crate) struct Index<'m> {
     kind: IndexKind,
     /// The group whose pages are the nodes.
     anchor: u16,
-    tokens: Slots<'m, u32>,
+    tokens: IndexSlots<'m, u32>,
     /// Tokens per anchor page, and its logarithm.
     pub(crate) page_tokens: u32,
     pub(crate) shift: u32,
-    chain: Slots<'m, u64>,
-    probes: Slots<'m, u32>,
+    chain: IndexSlots<'m, u64>,
+    probes: IndexSlots<'m, u32>,
     seed: u64,
     /// Pages of other groups, `places` per node.
-    hung: Slots<'m, u32>,
+    hung: IndexSlots<'m, u32>,
     pub(crate) places: u32,
     /// Which group each place belongs to.
-    place_group: Slots<'m, u16>,
+    place_group: IndexSlots<'m, u16>,
     /// Exported key of each node, kept where events are made.
-    keys: Slots<'m, u64>,
+    keys: IndexSlots<'m, u64>,
     pub(crate) parts: Parts<'m>,
     /// First media span that begins in a node.
-    parts_of: Slots<'m, u32>,
+    parts_of: IndexSlots<'m, u32>,
     /// Children of each node as a list, kept where a hit may end inside a page.
-    siblings: Slots<'m, Sibling>,
+    siblings: IndexSlots<'m, Sibling>,
     /// Pages that are indexed, of the anchor group.
     pub(crate) nodes: u32,
 }
@@ -88,28 +92,27 @@ impl<'m> Index<'m> {
         Self {
             kind: limits.index,
             anchor: u16::try_from(limits.anchor).unwrap_or(u16::MAX),
-            tokens: Slots::new(arrays.tokens),
+            tokens: IndexSlots::new(arrays.tokens),
             page_tokens: limits.anchor_tokens,
             shift: limits.anchor_tokens.trailing_zeros(),
-            chain: Slots::new(arrays.chain),
-            probes: Slots::new(arrays.probes),
+            chain: IndexSlots::new(arrays.chain),
+            probes: IndexSlots::new(arrays.probes),
             seed,
-            hung: Slots::new(arrays.hung),
+            hung: IndexSlots::new(arrays.hung),
             places: limits.places,
-            place_group: Slots::new(arrays.place_group),
-            keys: Slots::new(arrays.keys),
+            place_group: IndexSlots::new(arrays.place_group),
+            keys: IndexSlots::new(arrays.keys),
             parts: Parts::new(arrays.parts),
-            parts_of: Slots::new(arrays.parts_of),
-            siblings: Slots::new(arrays.siblings),
+            parts_of: IndexSlots::new(arrays.parts_of),
+            siblings: IndexSlots::new(arrays.siblings),
             nodes: 0,
         }
     }
 
-    /// Whether pages are published at all. Without feature `index` this is known when the code is compiled, and what
-    /// only an index needs is left out.
+    /// Whether pages are published at all.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
-        cfg!(feature = "index") && self.kind != IndexKind::None
+        INDEX && self.kind != IndexKind::None
     }
 
     /// The tokens of one page.
@@ -342,6 +345,11 @@ impl<'m> Index<'m> {
             key = part.hash(key);
         }
         key.max(1)
+    }
+
+    /// Whether exported keys are kept.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
     }
 
     /// Sets the key that the pages of a namespace begin from.

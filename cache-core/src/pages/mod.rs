@@ -27,8 +27,9 @@ pub(crate) use refs::Holder;
 pub(crate) use runs::Victims;
 
 use crate::config::Policy;
+use crate::index::INDEX;
 use crate::limits::Limits;
-use crate::mem::Slots;
+use crate::mem::{IndexSlots, Slots};
 use crate::quota::QuotaCell;
 use crate::width::Id;
 
@@ -75,19 +76,19 @@ impl Pool {
 /// Optional properties of pages; an array that its option does not need is empty and reads as zero.
 pub(crate) struct Traits<'m> {
     /// 0 = anchor page; else 1 + the place on its node.
-    pub(crate) place: Slots<'m, u16>,
+    pub(crate) place: IndexSlots<'m, u16>,
     /// References by transfers only, counted as `refs` counts all.
     pub(crate) pending: Slots<'m, Id>,
     /// Leases that end here, plus children that are leased.
-    pub(crate) leased: Slots<'m, u32>,
+    pub(crate) leased: IndexSlots<'m, u32>,
     /// Class in force, never below that of a child.
-    pub(crate) class: Slots<'m, u8>,
+    pub(crate) class: IndexSlots<'m, u8>,
     /// Class of the page itself, or its use count under LFU.
-    pub(crate) base: Slots<'m, u8>,
+    pub(crate) base: IndexSlots<'m, u8>,
     /// Previous list entry under FIFO, whose lists keep used pages.
-    pub(crate) before: Slots<'m, u32>,
+    pub(crate) before: IndexSlots<'m, u32>,
     /// When it entered its list, where lists must be compared.
-    pub(crate) stamp: Slots<'m, u64>,
+    pub(crate) stamp: IndexSlots<'m, u64>,
     /// Namespace that allocated it first.
     pub(crate) owner: Slots<'m, u32>,
     /// Quota list set of each namespace slot, 0 = none.
@@ -100,11 +101,11 @@ pub(crate) struct Pages<'m> {
     pub(crate) pools: Slots<'m, Pool>,
     words: Slots<'m, u64>,
     pub(crate) traits: Traits<'m>,
-    lists: Slots<'m, List>,
+    lists: IndexSlots<'m, List>,
     /// Per pool and list set: the classes whose list is not empty.
-    filled: Slots<'m, u64>,
+    filled: IndexSlots<'m, u64>,
     /// Cached pages per pool and list set, beyond set 0.
-    pub(crate) cached_in: Slots<'m, u32>,
+    pub(crate) cached_in: IndexSlots<'m, u32>,
     /// Limits per pool and list set, where namespaces have quotas.
     pub(crate) quotas: Slots<'m, QuotaCell>,
     next_stamp: u64,
@@ -148,9 +149,9 @@ impl<'m> Pages<'m> {
             pools: Slots::new(arrays.pools),
             words: Slots::new(arrays.words),
             traits: arrays.traits,
-            lists: Slots::new(arrays.lists),
-            filled: Slots::new(arrays.filled),
-            cached_in: Slots::new(arrays.cached_in),
+            lists: IndexSlots::new(arrays.lists),
+            filled: IndexSlots::new(arrays.filled),
+            cached_in: IndexSlots::new(arrays.cached_in),
             quotas: Slots::new(arrays.quotas),
             next_stamp: 1 << 63,
             last: limits.pages,
@@ -242,7 +243,7 @@ impl<'m> Pages<'m> {
     /// Whether it hangs on a node as the page of a group other than the anchor.
     #[inline]
     pub(crate) fn is_hung(&self, page: u32) -> bool {
-        cfg!(feature = "index") && self.traits.place.get(page) != 0
+        INDEX && self.traits.place.get(page) != 0
     }
 
     /// Entries of a private page that the open plan has replaced already.
