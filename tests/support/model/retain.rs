@@ -110,8 +110,9 @@ impl Model {
     }
 
     pub(super) fn set_class(&mut self, ns: u16, tokens: &[u32], class: u8) -> Result<Outcome, Outcome> {
-        let anchor_pool = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
-        if class >= self.classes() || self.policy((anchor_pool, 0)) == crate::spec::Policy::Lfu {
+        // Without an index the group is told that would carry it.
+        let carrier = self.spec.groups.iter().position(|group| group.kind == crate::spec::GroupKind::Full).unwrap_or(0);
+        if class >= self.classes() || self.policy((self.pool_of(carrier), 0)) == crate::spec::Policy::Lfu {
             return Err(Outcome::of(Status::Argument));
         }
         let (path, len) = self.prefix(ns, tokens)?;
