@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test lib install uninstall header soak workloads trace bench clean
+.PHONY: demo test lib install uninstall header soak fuzz faults workloads trace bench clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -30,6 +30,15 @@ header:
 # A million random operations per configuration: model, Rust API and C ABI in lock-step. An hour and a half on two cores.
 soak:
 	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
+
+# The fuzz targets, FUZZ_SECONDS each; what they find stays in target/fuzz. See tests/FUZZING.md.
+fuzz:
+	scripts/fuzz.sh
+export FUZZ_SECONDS
+
+# Ten faults planted one at a time: each must be found within a minute by the command that tests/faults/LIST names.
+faults:
+	scripts/faults.sh
 
 # What a step costs: workloads W1 to W6.
 workloads:

@@ -6,10 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
 
-tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip; }
+tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip fuzzer patch; }
 style() {
     cargo fmt --all --check
-    cargo fmt --manifest-path bench/Cargo.toml --check
+    # Two packages apart from the workspace.
+    cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
+    cargo fmt --check --manifest-path bench/Cargo.toml
     cargo clippy -q --workspace --all-targets --all-features -- -D warnings
 }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
@@ -23,6 +25,8 @@ unit() {
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 gates() { scripts/gates.sh; }
+fuzz() { scripts/fuzz.sh; }
+faults() { scripts/faults.sh rotating; }
 package() { scripts/package.sh; }
 firmware() { scripts/firmware.sh; }
 kernels() {
@@ -52,7 +56,9 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak gates package firmware kernels engine growth instructions workloads traces)
+[ ${#steps[@]} -gt 0 ] || steps=(
+    tools style docs unit cases soak gates fuzz faults package firmware kernels engine growth instructions workloads traces
+)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS

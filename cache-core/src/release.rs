@@ -68,9 +68,7 @@ impl Cache<'_> {
     pub(crate) fn release_row(&mut self, holder: u32, group: u32, end: u32, who: Holder) {
         let mut entries = NO_ENTRIES;
         while self.tables.pop_chunk(holder, group, end, &mut entries).is_some() {
-            for &page in entries.iter().rev().filter(|&&page| page != NULL) {
-                self.pages.unhold(page, who);
-            }
+            self.pages.unhold_all(&entries, who);
         }
     }
 
@@ -84,13 +82,13 @@ impl Cache<'_> {
             if duplicates == 0 && base < state.depth && base.saturating_add(CHUNK_ENTRIES) <= state.depth {
                 continue; // the path alone keeps these
             }
-            for (entry, &page) in (base..base.saturating_add(CHUNK_ENTRIES)).zip(entries.iter()).rev() {
-                if page == NULL {
-                    continue;
-                }
-                if entry >= state.depth {
-                    self.pages.unhold(page, who);
-                } else if duplicates > 0 {
+            // Entries behind the path have a reference each.
+            let (on_path, behind) =
+                entries.split_at_checked(state.depth.saturating_sub(base) as usize).unwrap_or((&entries, &[]));
+            self.pages.unhold_all(behind, who);
+            let end = base.saturating_add(u32::try_from(on_path.len()).unwrap_or(0));
+            for (entry, &page) in (base..end).zip(on_path).rev() {
+                if page != NULL && duplicates > 0 {
                     let at = entry.saturating_add(1);
                     node = self.index.ancestor(&self.pages, node, node_depth.saturating_sub(at));
                     node_depth = at;

@@ -110,8 +110,8 @@ impl Model {
     }
 
     pub(super) fn set_class(&mut self, ns: u16, tokens: &[u32], class: u8) -> Result<Outcome, Outcome> {
-        let anchor_pool = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
-        if class >= self.classes() || self.policy((anchor_pool, 0)) == crate::spec::Policy::Lfu {
+        let lfu = |anchor: usize| self.policy((self.pool_of(anchor), 0)) == crate::spec::Policy::Lfu;
+        if class >= self.classes() || self.spec.anchor().is_some_and(lfu) {
             return Err(Outcome::of(Status::Argument));
         }
         let (path, len) = self.prefix(ns, tokens)?;
