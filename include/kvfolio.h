@@ -237,7 +237,9 @@ typedef struct kvf_config {
  * Says whether a configuration is usable. On KVF_ERR_CONFIG `field`, which may be NULL, gets the
  * number of what is wrong: 1 pools, 2 groups, 3 page_tokens, 4 pool of a group, 5 window, 6
  * sequences, 7 tickets, transfers, namespaces or leases, 8 quotas, 9 classes, 10 index_nodes, 11 an
- * array of more than 2^32 - 1 elements, 13 an index, but the library was built without one.
+ * array of more than 2^32 - 1 elements, 13 an index, or key_parts, but the library was built
+ * without one, 14 more pages in all pools, table chunks, or sequences, tickets and transfers
+ * together, than a library with 16-bit ids can number.
  */
 kvf_status kvf_config_check(const kvf_config *cfg, uint32_t *field);
 
@@ -858,7 +860,7 @@ kvf_status kvf_io_begin_ticket(kvf_cache *cache, kvf_ticket ticket, uint32_t sta
 
 /*
  * Ends a transfer; `result` is KVF_IO_OK or KVF_IO_FAILED. After a load that failed, its pages and
- * all behind them leave the index.
+ * all behind them leave the index, and tickets for them are stale.
  */
 kvf_status kvf_io_end(kvf_cache *cache, kvf_transfer transfer, uint32_t result);
 

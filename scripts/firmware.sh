@@ -14,7 +14,7 @@ source scripts/symbols.sh
 target="${CARGO_TARGET_DIR:-$PWD/target}"
 folder=examples/firmware
 triples="thumbv7em-none-eabihf thumbv8m.main-none-eabihf riscv32imac-unknown-none-elf"
-builds="small full" # without the index, and with all features
+builds="small narrow full" # without the index, so with 16-bit ids, and with all features
 c="-std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude"
 
 # Debian's own compiler carries the sources of core, and must not be mixed with rustup's.
@@ -24,7 +24,12 @@ bare_cargo() {
     env -u RUSTUP_TOOLCHAIN RUSTC="$rustc" RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/bare" \
         "$cargo" "$1" -q -p kvfolio-ffi --profile capi-small -Zbuild-std=core "${@:2}"
 }
-features() { [ "$1" = full ] || echo --no-default-features; }
+features() {
+    case $1 in
+        small) echo --no-default-features ;;
+        narrow) echo --no-default-features --features narrow ;;
+    esac
+}
 # All targets at once, so that each core of this machine has something to do; archives come one by one.
 dependencies() { bare_cargo build $(printf -- '--target %s ' $triples); }
 archive() {

@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::group::Group;
 use crate::ids::{GroupId, NamespaceId, PageId, PoolId, SequenceId, Tick};
-use crate::index::{Index, IndexArrays};
+use crate::index::{INDEX, Index, IndexArrays};
 use crate::limits::Limits;
-use crate::mem::{Slots, bump};
+use crate::mem::{IndexSlots, Slots, bump};
 use crate::namespace::{NamespaceKey, Namespaces};
 use crate::pages::{NULL, PageArrays, Pages, Traits};
 use crate::plan::Plan;
@@ -51,12 +51,11 @@ impl<'m> Cache<'m> {
     /// The first field of the configuration that is wrong, or [`ConfigError::Storage`].
     pub fn new(config: &Config<'_>, storage: CacheStorage<'m>) -> Result<Self, ConfigError> {
         let limits = Limits::of(config)?;
-        let counts = StorageCounts::of_limits(&limits);
-        if !storage.is_enough(&counts) {
+        let mut s = storage;
+        if !s.fit(&StorageCounts::of_limits(&limits)) {
             return Err(ConfigError::Storage);
         }
-        let s = storage.reset(&counts);
-        let hidden = limits.hidden.then_some((config.index_nodes, config.pools.first().map(|p| p.policy)));
+        let hidden = limits.is_hidden().then_some((config.index_nodes, config.pools.first().map(|p| p.policy)));
         let sizes = config
             .pools
             .iter()
@@ -73,13 +72,13 @@ impl<'m> Cache<'m> {
                 cached_in: s.cached_in,
                 quotas: s.quotas,
                 traits: Traits {
-                    place: Slots::new(s.place),
+                    place: IndexSlots::new(s.place),
                     pending: Slots::new(s.pending),
-                    leased: Slots::new(s.leased),
-                    class: Slots::new(s.class),
-                    base: Slots::new(s.base),
-                    before: Slots::new(s.before),
-                    stamp: Slots::new(s.stamp),
+                    leased: IndexSlots::new(s.leased),
+                    class: IndexSlots::new(s.class),
+                    base: IndexSlots::new(s.base),
+                    before: IndexSlots::new(s.before),
+                    stamp: IndexSlots::new(s.stamp),
                     owner: Slots::new(s.owner),
                     quota_of: Slots::new(s.quota_of),
                 },
@@ -140,7 +139,7 @@ impl<'m> Cache<'m> {
             }
             self.groups.set(u32::from(index), group);
         }
-        if self.limits.hidden {
+        if self.limits.is_hidden() {
             self.groups.set(self.limits.anchor, Group::hidden(self.index.shift, self.limits.anchor_pool));
         }
     }
@@ -184,6 +183,9 @@ impl<'m> Cache<'m> {
 
     /// The exported key that a namespace's pages begin from: its own key, hashed with the seed.
     fn set_root_key(&mut self, slot: u32) {
+        if !self.index.has_keys() {
+            return;
+        }
         let key = self.spaces.key(slot);
         let [a, b, c, d] = key.tenant;
         let words = [a, b, c, d, key.model, key.adapter, key.adapter_generation, key.format].map(u64::to_le);
@@ -230,6 +232,9 @@ impl<'m> Cache<'m> {
 
     /// Evicts at least one of `count` pages, in their order, if there is one. Gives how many.
     pub(crate) fn evict_some(&mut self, pool: u32, count: u32) -> u32 {
+        if !INDEX {
+            return 0; // nothing is ever cached
+        }
         if self.pages.has_one_list() && self.index.places == 0 {
             let evicted = self.index.evict_nodes(&mut self.pages, &mut self.events, pool, count);
             bump(&mut self.counters.evicted_pages, u64::from(evicted));
@@ -283,7 +288,7 @@ impl<'m> Cache<'m> {
 
     /// Groups as the caller numbers them.
     pub(crate) fn visible_groups(&self) -> u32 {
-        self.limits.groups.saturating_sub(u32::from(self.limits.hidden))
+        self.limits.groups.saturating_sub(u32::from(self.limits.is_hidden()))
     }
 
     /// A group of the caller.

@@ -4,6 +4,7 @@
 
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::index::INDEX;
 use crate::pages::NULL;
 use crate::sequence::Kind;
 
@@ -84,14 +85,18 @@ impl Cache<'_> {
         self.check_counters()?;
         if level >= 1 {
             self.check_pages()?;
-            self.check_order()?;
+            if INDEX {
+                self.check_order()?;
+            }
         }
         if level >= 2 {
             self.check_references(scratch)?;
-            self.check_tree(scratch)?;
-            self.check_hung()?;
+            if INDEX {
+                self.check_tree(scratch)?;
+                self.check_hung()?;
+                self.check_leases(scratch)?;
+            }
             self.check_pending(scratch)?;
-            self.check_leases(scratch)?;
             self.check_holders()?;
             self.check_metadata()?;
         }
@@ -171,13 +176,14 @@ impl Cache<'_> {
         for &kind in kinds {
             for holder in self.holders.each(kind) {
                 let state = self.holders.get(holder);
-                if state.depth > 0 {
+                if INDEX && state.depth > 0 {
                     add(state.tip);
                 }
                 for group in 0..self.limits.groups {
                     for (base, entries) in self.tables.chunks_of(holder, group) {
-                        for (entry, &page) in (base..).zip(entries).filter(|&(_, &page)| page != NULL) {
-                            let on_path = group == self.limits.anchor && entry < state.depth;
+                        for (entry, page) in (base..).zip(entries).filter(|(_, page)| !page.is_null()) {
+                            let page = page.get();
+                            let on_path = INDEX && group == self.limits.anchor && entry < state.depth;
                             if !on_path || (state.duplicates > 0 && !self.is_node(holder, entry, page)) {
                                 add(page);
                             }
@@ -274,7 +280,7 @@ impl Cache<'_> {
         let mut pending = 0_u32;
         for page in 1..=self.pages.last() {
             let counted = scratch.get(page as usize).copied().unwrap_or(0);
-            ensure(counted == self.pages.traits.pending.get(page), Rule::Pending, page)?;
+            ensure(counted == self.pages.traits.pending.get(page).get(), Rule::Pending, page)?;
             pending = pending.saturating_add(u32::from(self.pages.is_pending(page)));
         }
         let sum =
@@ -310,13 +316,13 @@ impl Cache<'_> {
         for kind in [Kind::Sequence, Kind::Ticket, Kind::Transfer] {
             for holder in self.holders.each(kind) {
                 let state = self.holders.get(holder);
-                let published = self.published_pages(&state) << self.index.shift;
+                let published = self.published_pages(state) << self.index.shift;
                 let ordered = published <= state.verified && state.verified <= state.len && state.known <= state.len;
                 ensure(ordered, Rule::Cursors, holder)?;
-                let written = self.written(&state);
+                let written = self.written(state);
                 for index in 0..self.limits.groups {
                     let group = self.groups.get(index);
-                    let end = self.stored_end(index, &state, written);
+                    let end = self.stored_end(index, state, written);
                     let first = if group.is_ring() { 0 } else { group.first(state.len).min(end) };
                     let sinks = group.sink_pages(written).min(first);
                     let all = (0..sinks).chain(first..end).all(|entry| {

@@ -129,7 +129,8 @@ pub struct Config<'a> {
     pub transfers: u32,
     /// Namespaces at most, the default one included; 0 = 1.
     pub namespaces: u32,
-    /// Chunks of 32 table entries, over all sequences and groups; 0 = enough for every page to be in two tables.
+    /// Chunks of 32 table entries, over all sequences and groups; 0 = enough for every page to be in two tables,
+    /// or in one where nothing is published, and two more for each table.
     pub table_chunks: u32,
     /// Sequences in one plan at most; 0 = `sequences`.
     pub plan_sequences: u32,
@@ -224,10 +225,14 @@ pub enum ConfigError {
     IndexNodes = 10,
     /// The arrays together would not be addressable with 32-bit ids.
     TooLarge = 11,
-    /// An index is asked for, but the library was built without feature `index`.
+    /// An index, or room for media spans, which are part of its keys, is asked for, but the library was built without
+    /// feature `index`.
     Index = 13,
     /// The storage handed in is smaller than the configuration needs.
     Storage = 12,
+    /// More than 65,535 pages in all pools, table chunks, or sequences, tickets and transfers together, in a build with
+    /// feature `narrow`.
+    Narrow = 14,
 }
 
 impl fmt::Display for ConfigError {
@@ -244,8 +249,11 @@ impl fmt::Display for ConfigError {
             Self::Classes => "classes: at most 63",
             Self::IndexNodes => "index_nodes: 1 to 2^24 where no group is full",
             Self::TooLarge => "capacities: more than 2^32 - 1 elements in one array",
-            Self::Index => "index: the library was built without it; choose none",
+            Self::Index => "index: the library was built without it; choose none, and no key_parts",
             Self::Storage => "storage: smaller than the configuration needs",
+            Self::Narrow => {
+                "pages, table chunks, or sequences with tickets and transfers: more than 16-bit ids can number"
+            }
         })
     }
 }

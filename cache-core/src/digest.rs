@@ -6,13 +6,17 @@
 //! events, versions, and how nodes, hashes and table chunks are laid out.
 
 use crate::cache::Cache;
+use crate::index::INDEX;
 use crate::pages::NULL;
 use crate::plan::{HAS_IDS, IN_PAGE, PlanEntry};
 use crate::sequence::Kind;
 
+/// Words of a block: as many as xxh3 hashes without a state of its own.
+const BLOCK: usize = 32;
+
 /// Words in front of the hash: each full block is hashed with the hash of the blocks before it as seed.
 struct Walk {
-    block: [u32; 64],
+    block: [u32; BLOCK],
     filled: usize,
     hash: u64,
 }
@@ -38,9 +42,8 @@ impl Walk {
     }
 
     fn fold(&mut self) {
-        let bytes: &[u8; 256] = bytemuck::cast_ref(&self.block);
-        self.hash = xxhash_rust::xxh3::xxh3_64_with_seed(bytes, self.hash);
-        self.block = [0; 64];
+        self.hash = xxhash_rust::xxh3::xxh3_64_with_seed(bytemuck::bytes_of(&self.block), self.hash);
+        self.block = [0; BLOCK];
         self.filled = 0;
     }
 }
@@ -49,7 +52,7 @@ impl Cache<'_> {
     /// The digest. O(pages + table entries + tokens).
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let mut walk = Walk { block: [0; 64], filled: 0, hash: 0 };
+        let mut walk = Walk { block: [0; BLOCK], filled: 0, hash: 0 };
         walk.put_wide(&[self.now]);
         self.digest_pages(&mut walk);
         self.digest_order(&mut walk);
@@ -75,7 +78,7 @@ impl Cache<'_> {
                 self.pages.count(page),
                 self.pages.parent(page),
                 u32::from(self.pages.traits.place.get(page)),
-                self.pages.traits.pending.get(page),
+                self.pages.traits.pending.get(page).get(),
                 self.pages.traits.leased.get(page),
                 u32::from(self.pages.traits.class.get(page)),
                 u32::from(self.pages.traits.base.get(page)),
@@ -145,7 +148,7 @@ impl Cache<'_> {
                     walk.put(&[self.tables.first(holder, group), self.tables.sealed(holder, group)]);
                     for (base, entries) in self.tables.chunks_of(holder, group) {
                         walk.put(&[base]);
-                        walk.put(entries);
+                        entries.iter().for_each(|page| walk.put(&[page.get()]));
                     }
                 }
                 self.digest_tail(walk, holder);
@@ -156,7 +159,7 @@ impl Cache<'_> {
             }
         }
         let mut next = self.holders.queue_head;
-        while next != 0 {
+        while INDEX && next != 0 {
             walk.put(&[next]);
             next = self.holders.get(next.saturating_sub(1)).queue_next;
         }

@@ -4,8 +4,9 @@ use crate::cache::Cache;
 use crate::config::PublishMode;
 use crate::error::{Error, Resource, Shortage};
 use crate::ids::SequenceId;
+use crate::index::INDEX;
 use crate::pages::{Holder, NULL};
-use crate::sequence::Kind;
+use crate::sequence::{Kind, Sequence};
 
 impl Cache<'_> {
     /// Opens one child per element of `children`, each with the first `at` tokens of the sequence. Pages are shared; the
@@ -45,7 +46,7 @@ impl Cache<'_> {
     pub(crate) fn may_share(&self, from: u32, at: u32, count: u32) -> Result<(), Error> {
         let state = self.holders.get(from);
         let chunks = (0..self.limits.groups).fold(0_u32, |sum, index| {
-            let end = self.stored_end(index, &state, at);
+            let end = self.stored_end(index, state, at);
             sum.saturating_add(self.tables.chunks_below(from, index, end))
         });
         self.may_take_chunks(chunks.saturating_mul(count))?;
@@ -59,25 +60,26 @@ impl Cache<'_> {
 
     /// Opens a holder that shares the first `at` tokens of another. [`Self::may_share`] has allowed it.
     pub(crate) fn share(&mut self, kind: Kind, from: u32, at: u32) -> Result<u32, Error> {
-        let state = self.holders.get(from);
+        let &Sequence { namespace, tip: end, depth: whole, duplicates: private, parts, .. } = self.holders.get(from);
         let who = if kind == Kind::Transfer { Holder::Transfer } else { Holder::Live };
-        let to = self.holders.open(kind, state.namespace, self.pages.root(state.namespace))?;
-        self.spaces.add_user(state.namespace);
+        let to = self.holders.open(kind, namespace, self.pages.root(namespace))?;
+        self.spaces.add_user(namespace);
         let anchor = self.limits.anchor;
-        let (_, depth) = self.path_below(from, at);
-        let tip = self.index.ancestor(&self.pages, state.tip, state.depth.saturating_sub(depth));
+        let depth = if INDEX { self.path_below(from, at).1 } else { 0 };
+        let tip = self.index.ancestor(&self.pages, end, whole.saturating_sub(depth));
         self.pages.hold(tip, who);
         let mut duplicates = 0_u32;
         for index in 0..self.limits.groups {
-            let stored_end = self.stored_end(index, &state, at);
+            let stored_end = self.stored_end(index, self.holders.get(from), at);
             self.tables.copy_row(from, to, index, stored_end);
             for (base, entries) in self.tables.chunks_of(to, index) {
-                for (entry, &page) in (base..).zip(entries).filter(|&(_, &page)| page != NULL) {
+                for (entry, page) in (base..).zip(entries).filter(|(_, page)| !page.is_null()) {
+                    let page = page.get();
                     if index != anchor || entry >= depth {
                         self.pages.hold(page, who);
-                    } else if state.duplicates > 0 {
-                        let up = state.depth.saturating_sub(entry.saturating_add(1));
-                        if page != self.index.ancestor(&self.pages, state.tip, up) {
+                    } else if INDEX && private > 0 {
+                        let up = whole.saturating_sub(entry.saturating_add(1));
+                        if page != self.index.ancestor(&self.pages, end, up) {
                             self.pages.hold(page, who);
                             duplicates = duplicates.saturating_add(1);
                         }
@@ -89,16 +91,19 @@ impl Cache<'_> {
             let first = self.tables.first(from, index).min(self.groups.get(index).first(at));
             self.tables.set_first(to, index, first);
         }
-        self.holders.with(from, |parent| parent.writable = 0); // its last page is shared now
-        let parts = self.index.parts.copy(crate::index::Spans::Stored(state.parts), 0, at).unwrap_or(0);
+        let parts = self.index.parts.copy(crate::index::Spans::Stored(parts), 0, at).unwrap_or(0);
+        let (verified, known, class, user) = self.holders.with(from, |parent| {
+            parent.writable = 0; // its last page is shared now
+            (parent.verified, parent.known, parent.class, parent.user)
+        });
         self.holders.with(to, |child| {
             child.len = at;
-            child.verified = state.verified.min(at);
-            child.known = state.known.min(at);
+            child.verified = verified.min(at);
+            child.known = known.min(at);
             (child.tip, child.depth, child.duplicates) = (tip, depth, duplicates);
             child.inherited = depth; // what is not published yet may become the child's own
-            child.class = state.class;
-            child.user = state.user;
+            child.class = class;
+            child.user = user;
             child.parts = parts;
         });
         self.touch_tables(to, 0);
@@ -115,7 +120,7 @@ impl Cache<'_> {
         let (state_a, state_b) = (self.holders.get(a), self.holders.get(b));
         let (anchor, group) = (self.limits.anchor, self.anchor());
         let len = state_a.len.min(state_b.len);
-        let pages = self.row_end(anchor, &state_a, len).min(self.row_end(anchor, &state_b, len));
+        let pages = self.row_end(anchor, state_a, len).min(self.row_end(anchor, state_b, len));
         let same = (0..pages)
             .take_while(|&entry| {
                 let page = self.page_of(a, anchor, &group, entry);

@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
+use crate::index::INDEX;
 use crate::pages::NULL;
 
 impl Cache<'_> {
@@ -20,6 +21,9 @@ impl Cache<'_> {
         let words = (self.index.last_node() >> 5).saturating_add(1);
         if (scratch.len() as u64) < u64::from(words) {
             return Err(Error::ShortBuffer(words));
+        }
+        if !INDEX {
+            return Ok((0, self.events.made()));
         }
         let nodes = (1..=self.index.last_node()).filter(|&page| self.is_node_page(page));
         let need = nodes.fold(0_u32, |sum, node| sum.saturating_add(1).saturating_add(self.hung_count(node)));

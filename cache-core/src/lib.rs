@@ -69,6 +69,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(not(feature = "index"))]
+mod absent;
 mod cache;
 mod check;
 mod config;
@@ -101,6 +103,7 @@ mod storage;
 mod table;
 mod transfer;
 mod unindex;
+mod width;
 
 pub use cache::Cache;
 pub use check::{Rule, Violation};

@@ -4,6 +4,8 @@ use crate::config::{
     CHUNK_ENTRIES, Config, ConfigError, GroupKind, IndexKind, MAX_CLASSES, MAX_GROUPS, MAX_HANDLES, MAX_PAGES,
     MAX_POOLS, Policy,
 };
+use crate::index::INDEX;
+use crate::width::MAX_ID;
 
 /// A configuration with its defaults filled in, checked. Every array length follows from it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,8 +22,7 @@ pub(crate) struct Limits {
     /// The pool of the anchor's unsealed pages, which comes second; equal to `anchor_pool` where nothing is sealed.
     pub(crate) open_pool: u32,
     pub(crate) anchor_tokens: u32,
-    /// No group is full: the anchor is a group of its own, behind the caller's.
-    pub(crate) hidden: bool,
+    hidden: bool,
     /// Places on a node for pages of the other groups.
     pub(crate) places: u32,
     pub(crate) sequences: u32,
@@ -51,6 +52,12 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// No group is full: the anchor of the index is a group of its own, behind the caller's.
+    #[inline]
+    pub(crate) fn is_hidden(&self) -> bool {
+        INDEX && self.hidden
+    }
+
     /// Checks a configuration and fills its defaults in.
     ///
     /// # Errors
@@ -63,7 +70,7 @@ impl Limits {
         if pools.is_empty() || pools.len() > MAX_POOLS {
             return Err(ConfigError::Pools);
         }
-        if !cfg!(feature = "index") && !matches!(config.index, IndexKind::None) {
+        if !INDEX && (!matches!(config.index, IndexKind::None) || config.key_parts > 0) {
             return Err(ConfigError::Index);
         }
         if groups.is_empty() || groups.len() > MAX_GROUPS {
@@ -168,9 +175,11 @@ impl Limits {
             return Err(ConfigError::Classes);
         }
         let all_groups = groups.len() as u64 + hidden as u64;
-        let rows = (config.sequences as u64 + config.tickets as u64 + config.transfers as u64) * all_groups;
+        let holders = config.sequences as u64 + config.tickets as u64 + config.transfers as u64;
+        let rows = holders * all_groups;
         let chunks = if config.table_chunks == 0 {
-            2 * pages.div_ceil(CHUNK_ENTRIES as u64) + 2 * rows
+            let tables = if matches!(config.index, IndexKind::None) { 1 } else { 2 };
+            tables * pages.div_ceil(CHUNK_ENTRIES as u64) + 2 * rows
         } else {
             config.table_chunks as u64
         };
@@ -204,6 +213,11 @@ impl Limits {
             || config.events as u64 > most
         {
             return Err(ConfigError::TooLarge);
+        }
+        // A page is counted once for each holder at most: in a row of its group it stands once, and what a copy replaced is
+        // the plan's in place of the holder's.
+        if pages > MAX_ID || chunks > MAX_ID || holders > MAX_ID {
+            return Err(ConfigError::Narrow);
         }
         Ok(Self {
             groups: all_groups as u32,

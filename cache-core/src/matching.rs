@@ -3,10 +3,10 @@
 use crate::cache::Cache;
 use crate::error::{Error, Resource, Shortage};
 use crate::ids::{NamespaceId, SequenceId, Tick, TicketId};
-use crate::index::{MediaSpan, Resume, Spans};
+use crate::index::{INDEX, MediaSpan, Resume, Spans};
 use crate::mem::bump;
 use crate::pages::{Holder, NULL};
-use crate::sequence::Kind;
+use crate::sequence::{Kind, Sequence};
 use crate::table::Tables;
 
 /// What is asked of the index.
@@ -134,6 +134,9 @@ impl Cache<'_> {
 
     /// Whether pinning a hit leaves the open plan what it was promised.
     fn may_pin(&mut self, found: Found) -> Result<(), Error> {
+        if !INDEX {
+            return Ok(()); // there is no hit
+        }
         let mut chunks = 0_u32;
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
@@ -194,6 +197,9 @@ impl Cache<'_> {
 
     /// Gives a holder the rows and the references of a hit.
     fn pin(&mut self, holder: u32, found: Found) {
+        if !INDEX {
+            return;
+        }
         let anchor = self.limits.anchor;
         let tables = &mut self.tables;
         self.index.path_runs(&self.pages, found.at.node, found.at.depth, |page, entry, count| {
@@ -248,20 +254,16 @@ impl Cache<'_> {
     /// As [`Self::open`]; then the ticket is still good.
     pub fn open_ticket(&mut self, ticket: TicketId, params: &OpenParams<'_>) -> Result<SequenceId, Error> {
         let from = self.holders.resolve(Kind::Ticket, ticket.parts())?;
-        let state = self.holders.get(from);
-        let id = self.start(state.namespace, params)?;
+        let &Sequence { namespace, len, verified, known, tip, depth, inherited, .. } = self.holders.get(from);
+        let id = self.start(namespace, params)?;
         let holder = self.sequence(id)?;
         self.tables.hand_over(from, holder);
         self.holders.with(holder, |sequence| {
-            sequence.len = state.len;
-            sequence.verified = state.verified;
-            sequence.known = state.known;
-            sequence.tip = state.tip;
-            sequence.depth = state.depth;
-            sequence.inherited = state.inherited;
+            (sequence.len, sequence.verified, sequence.known) = (len, verified, known);
+            (sequence.tip, sequence.depth, sequence.inherited) = (tip, depth, inherited);
         });
         self.holders.close(Kind::Ticket, from);
-        self.spaces.remove_user(state.namespace);
+        self.spaces.remove_user(namespace);
         Ok(id)
     }
 
@@ -301,11 +303,11 @@ impl Cache<'_> {
         }
         let need = u32::try_from(spans.len()).map_err(|_| Error::Argument)?;
         match self.index.parts.append(sequence.parts, spans) {
-            Some(parts) => {
+            Some(parts) if INDEX || need == 0 => {
                 self.holders.with(holder, |sequence| sequence.parts = parts);
                 Ok(())
             }
-            None => Err(Shortage::of(Resource::KeyParts, need, self.index.parts.free).into()),
+            _ => Err(Shortage::of(Resource::KeyParts, need, self.index.parts.free).into()),
         }
     }
 

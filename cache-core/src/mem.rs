@@ -3,6 +3,12 @@
 //! The core indexes with ids that it made itself, so a miss means a fault elsewhere. It must then neither panic nor
 //! touch a neighbour: a read gives the zero value, a write does nothing, and `check` finds the cause.
 
+/// Arrays that only an index needs: without the feature there are none, whatever is lent.
+#[cfg(feature = "index")]
+pub(crate) use self::Slots as IndexSlots;
+#[cfg(not(feature = "index"))]
+pub(crate) use crate::absent::Absent as IndexSlots;
+
 /// A slice lent by the caller, indexed by `u32` ids.
 pub(crate) struct Slots<'m, T>(&'m mut [T]);
 

@@ -7,7 +7,7 @@ use crate::config::PublishMode;
 use crate::error::Error;
 use crate::events::EventKind;
 use crate::ids::SequenceId;
-use crate::index::Spans;
+use crate::index::{INDEX, Spans};
 use crate::mem::bump;
 use crate::pages::{Holder, NULL};
 use crate::sequence::Sequence;
@@ -23,7 +23,7 @@ impl Cache<'_> {
     /// it published; less than `budget` means that nothing is left that fits. O(pages published).
     pub fn publish(&mut self, budget: u32) -> u32 {
         let mut left = budget;
-        while left > 0 && self.holders.queue_head != 0 {
+        while INDEX && left > 0 && self.holders.queue_head != 0 {
             let holder = self.holders.queue_head.saturating_sub(1);
             left = left.saturating_sub(self.publish_some(holder, left));
             if left > 0 {
@@ -65,7 +65,7 @@ impl Cache<'_> {
     }
 
     pub(crate) fn unqueue_if_done(&mut self, holder: u32) {
-        if self.holders.queue_head != 0 && !self.can_publish(holder) {
+        if INDEX && self.holders.queue_head != 0 && !self.can_publish(holder) {
             self.holders.dequeue(holder);
         }
     }
@@ -99,12 +99,12 @@ impl Cache<'_> {
                 // Nothing is behind a new page, so nothing need be looked up.
                 let rest = rest.get(..limit.wrapping_sub(path.depth) as usize).unwrap_or(rest);
                 let count = self.index.link_chain(&mut self.pages, path.tip, rest);
-                let Some(&tip) = count.checked_sub(1).and_then(|last| rest.get(last as usize)) else { break };
-                path = Path { tip, depth: path.depth.wrapping_add(count) };
+                let Some(tip) = count.checked_sub(1).and_then(|last| rest.get(last as usize)) else { break };
+                path = Path { tip: tip.get(), depth: path.depth.wrapping_add(count) };
                 bump(&mut self.counters.published_pages, u64::from(count));
                 continue;
             }
-            let page = rest.first().copied().unwrap_or(NULL);
+            let page = rest.first().map_or(NULL, |page| page.get());
             if page == NULL || !self.publish_page(holder, &mut path, page, Spans::Stored(parts)) {
                 break;
             }

@@ -6,6 +6,7 @@
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::ids::{NamespaceId, PoolId};
+use crate::index::INDEX;
 use crate::pages::{NULL, Pages};
 use crate::plan::Growth;
 
@@ -78,7 +79,7 @@ impl Cache<'_> {
 
     /// Pools as the caller numbers them.
     pub(crate) fn visible_pools(&self) -> u32 {
-        self.limits.pools.saturating_sub(u32::from(self.limits.hidden))
+        self.limits.pools.saturating_sub(u32::from(self.limits.is_hidden()))
     }
 
     /// Gives a closed namespace's quota back.
@@ -152,6 +153,9 @@ impl Cache<'_> {
     /// Evicts pages of namespaces that would exceed their quota by what is promised. Gives how many.
     pub(crate) fn evict_for_quotas(&mut self) -> u32 {
         let mut evicted = 0_u32;
+        if !INDEX {
+            return evicted;
+        }
         for set in 1..self.pages.sets() {
             for pool in 0..self.limits.pools {
                 let cell = self.pages.set_index(pool, set);

@@ -10,6 +10,7 @@ pub use crate::quota::QuotaCell;
 pub use crate::retain::Lease;
 pub use crate::sequence::Sequence;
 pub use crate::table::{ChunkLink, Row};
+pub use crate::width::Id;
 
 /// A type whose zero value is known at compile time.
 pub trait Zero: Copy {

@@ -8,8 +8,9 @@ use crate::cache::Cache;
 use crate::config::CHUNK_ENTRIES;
 use crate::error::Error;
 use crate::ids::SequenceId;
+use crate::index::INDEX;
 use crate::pages::{Holder, NULL};
-use crate::sequence::Kind;
+use crate::sequence::{Kind, Sequence};
 use crate::table::NO_ENTRIES;
 
 /// What becomes of a closed sequence's pages.
@@ -42,14 +43,15 @@ impl Cache<'_> {
     pub(crate) fn close_holder(&mut self, holder: u32, mode: CloseMode) {
         match mode {
             CloseMode::Keep => self.publish_all(holder),
-            CloseMode::Discard => self.retract(holder),
+            CloseMode::Discard if INDEX => self.retract(holder),
+            CloseMode::Discard => {}
         }
         self.drop_holder(Kind::Sequence, holder);
     }
 
     /// Releases all that a holder keeps and frees its slot.
     pub(crate) fn drop_holder(&mut self, kind: Kind, holder: u32) {
-        let state = self.holders.get(holder);
+        let &Sequence { namespace, parts, .. } = self.holders.get(holder);
         let who = if kind == Kind::Transfer { Holder::Transfer } else { Holder::Live };
         for group in self.other_groups() {
             self.release_row(holder, group, 0, who);
@@ -58,9 +60,11 @@ impl Cache<'_> {
         for group in 0..self.limits.groups {
             self.tables.reset(holder, group);
         }
-        self.index.parts.free(state.parts);
-        self.holders.dequeue(holder);
-        self.spaces.remove_user(state.namespace);
+        self.index.parts.free(parts);
+        if INDEX {
+            self.holders.dequeue(holder);
+        }
+        self.spaces.remove_user(namespace);
         self.holders.close(kind, holder);
     }
 
@@ -75,6 +79,9 @@ impl Cache<'_> {
     /// Releases the anchor's entries from `end` on, last first, and moves the tip up to `depth`.
     pub(crate) fn release_path(&mut self, holder: u32, end: u32, depth: u32, who: Holder) {
         let anchor = self.limits.anchor;
+        if !INDEX {
+            return self.release_row(holder, anchor, end, who); // no path leads anywhere
+        }
         let state = self.holders.get(holder);
         let (mut node, mut node_depth, mut duplicates) = (state.tip, state.depth, state.duplicates);
         let mut entries = NO_ENTRIES;
@@ -87,7 +94,7 @@ impl Cache<'_> {
                 entries.split_at_checked(state.depth.saturating_sub(base) as usize).unwrap_or((&entries, &[]));
             self.pages.unhold_all(behind, who);
             let end = base.saturating_add(u32::try_from(on_path.len()).unwrap_or(0));
-            for (entry, &page) in (base..end).zip(on_path).rev() {
+            for (entry, page) in (base..end).zip(on_path.iter().map(|page| page.get())).rev() {
                 if page != NULL && duplicates > 0 {
                     let at = entry.saturating_add(1);
                     node = self.index.ancestor(&self.pages, node, node_depth.saturating_sub(at));
@@ -186,8 +193,8 @@ impl Cache<'_> {
     pub(crate) fn path_below(&self, holder: u32, len: u32) -> (u32, u32) {
         let state = self.holders.get(holder);
         let anchor = self.anchor();
-        let end = self.anchor_end(&state, len);
-        if state.depth < end || len & anchor.page_tokens().wrapping_sub(1) == 0 {
+        let end = self.anchor_end(state, len);
+        if !INDEX || state.depth < end || len & anchor.page_tokens().wrapping_sub(1) == 0 {
             return (end, state.depth.min(end));
         }
         let last = end.saturating_sub(1);

@@ -7,9 +7,9 @@
 use crate::cache::Cache;
 use crate::error::{Error, Resource, Shortage};
 use crate::ids::{LeaseId, SequenceId, Tick};
-use crate::index::Spans;
+use crate::index::{INDEX, Spans};
 use crate::matching::Prompt;
-use crate::mem::Slots;
+use crate::mem::IndexSlots;
 use crate::pages::{End, NULL};
 
 /// One lease.
@@ -26,14 +26,14 @@ crate::records::zero!(Lease { node, generation, until });
 
 /// All leases.
 pub(crate) struct Leases<'m> {
-    pub(crate) slots: Slots<'m, Lease>,
+    pub(crate) slots: IndexSlots<'m, Lease>,
     /// No lease ends earlier.
     next_end: Tick,
 }
 
 impl<'m> Leases<'m> {
     pub(crate) fn new(slots: &'m mut [Lease]) -> Self {
-        Self { slots: Slots::new(slots), next_end: Tick::MAX }
+        Self { slots: IndexSlots::new(slots), next_end: Tick::MAX }
     }
 }
 
@@ -95,8 +95,8 @@ impl Cache<'_> {
     pub fn lease(&mut self, id: SequenceId, upto: u32, until: Tick) -> Result<LeaseId, Error> {
         let holder = self.sequence(id)?;
         let sequence = self.holders.get(holder);
-        let depth = self.published_pages(&sequence).min(upto >> self.index.shift);
-        if depth == 0 || until < self.now {
+        let depth = self.published_pages(sequence).min(upto >> self.index.shift);
+        if !INDEX || depth == 0 || until < self.now {
             return Err(Error::Argument);
         }
         let free = (0..self.leases.slots.len()).find(|&slot| self.leases.slots.get(slot).node == NULL);
@@ -116,7 +116,7 @@ impl Cache<'_> {
     pub fn end_lease(&mut self, id: LeaseId) -> Result<(), Error> {
         let (generation, slot) = id.parts();
         let lease = self.leases.slots.get(slot);
-        if lease.node == NULL || lease.generation != generation {
+        if !INDEX || lease.node == NULL || lease.generation != generation {
             return Err(Error::Stale);
         }
         self.end(slot);
@@ -130,7 +130,7 @@ impl Cache<'_> {
 
     /// Ends the leases that time has passed. O(1) while there is none, else O(leases).
     pub(crate) fn expire_leases(&mut self) {
-        if self.leases.next_end >= self.now {
+        if !INDEX || self.leases.next_end >= self.now {
             return;
         }
         let mut next = Tick::MAX;
@@ -176,7 +176,7 @@ impl Cache<'_> {
         }
         let (tip, depth) = self.path_of(prompt)?;
         let mut node = tip;
-        while !self.pages.is_root(node) && node != NULL && self.limits.counted {
+        while INDEX && !self.pages.is_root(node) && node != NULL && self.limits.counted {
             self.pages.set_class(node, class);
             self.follow_node(node);
             node = self.pages.parent(node);
@@ -192,6 +192,7 @@ impl Cache<'_> {
     pub fn reorder(&mut self, prompt: &Prompt<'_>, to: Move) -> Result<u32, Error> {
         let (tip, depth) = self.path_of(prompt)?;
         match to {
+            _ if !INDEX => {}
             Move::Hot => {
                 let mut node = tip;
                 while !self.pages.is_root(node) && node != NULL {
@@ -218,6 +219,9 @@ impl Cache<'_> {
         let slot = self.namespace(prompt.namespace)?;
         let count = u32::try_from(prompt.tokens.len()).map_err(|_| Error::Argument)?;
         let root = self.pages.root(slot);
+        if !INDEX {
+            return Ok((root, 0));
+        }
         let spans = Spans::Given(prompt.spans);
         Ok(self.index.walk(&self.pages, root, prompt.tokens, spans, count >> self.index.shift))
     }

@@ -93,6 +93,8 @@ crate::records::zero!(Sequence {
     user
 });
 
+static NOBODY: Sequence = <Sequence as crate::records::Zero>::ZERO;
+
 /// Which table of handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -223,9 +225,10 @@ impl<'m> Holders<'m> {
         self.count_live(kind, -1);
     }
 
+    /// A holder; one without any state where there is none.
     #[inline]
-    pub(crate) fn get(&self, holder: u32) -> Sequence {
-        self.slots.get(holder)
+    pub(crate) fn get(&self, holder: u32) -> &Sequence {
+        self.slots.at(holder).unwrap_or(&NOBODY)
     }
 
     #[inline]

@@ -171,10 +171,10 @@ impl Cache<'_> {
     pub fn sequence_info(&self, id: SequenceId) -> Result<SequenceInfo, Error> {
         let sequence = self.holders.get(self.sequence(id)?);
         Ok(SequenceInfo {
-            published: self.published_pages(&sequence) << self.index.shift,
+            published: self.published_pages(sequence) << self.index.shift,
             verified: sequence.verified,
             len: sequence.len,
-            written: self.written(&sequence),
+            written: self.written(sequence),
             known: sequence.known,
             namespace: self.spaces.id(sequence.namespace),
             version: sequence.version,
@@ -189,7 +189,7 @@ impl Cache<'_> {
     pub fn sequence_pages(&self, id: SequenceId, group: GroupId) -> Result<u32, Error> {
         let (_, group) = self.group(group)?;
         let sequence = self.holders.get(self.sequence(id)?);
-        Ok(group.pages(self.written(&sequence)))
+        Ok(group.pages(self.written(sequence)))
     }
 
     /// How alike two requests are to the cache, in thousandths: `CacheHit(a, b) = 1000 * shared / max(len a, len b)`, where
@@ -232,7 +232,8 @@ impl Cache<'_> {
             for holder in self.holders.each(kind) {
                 for group in 0..self.limits.groups {
                     let rows = self.tables.chunks_of(holder, group);
-                    let here = rows.flat_map(|(_, entries)| entries).filter(|&&entry| entry == page && page != NULL);
+                    let here =
+                        rows.flat_map(|(_, entries)| entries).filter(|entry| entry.get() == page && page != NULL);
                     refs = refs.saturating_add(u32::try_from(here.count()).unwrap_or(0));
                 }
                 refs = refs.saturating_add(u32::from(self.holds(holder, page)));

@@ -8,6 +8,7 @@
 //! on the stack.
 
 use crate::config::{Config, ConfigError, IndexKind};
+use crate::index::INDEX;
 use crate::limits::{Limits, free_words_of};
 
 /// Calls a macro with the list of arrays, as `name: Type,` lines.
@@ -28,7 +29,7 @@ macro_rules! for_each_array {
             filled: u64,
             cached_in: u32,
             place: u16,
-            pending: u32,
+            pending: $crate::records::Id,
             leased: u32,
             class: u8,
             base: u8,
@@ -51,7 +52,7 @@ macro_rules! for_each_array {
             holder_words: u64,
             rows: $crate::records::Row,
             chunk_links: $crate::records::ChunkLink,
-            entries: u32,
+            entries: $crate::records::Id,
             plan_entries: $crate::records::PlanEntry,
             plan_copies: $crate::records::PlanCopy,
             staged: u32,
@@ -87,20 +88,9 @@ macro_rules! define {
         }
 
         impl CacheStorage<'_> {
-            /// Whether every slice has at least the length that is needed.
-            pub(crate) fn is_enough(&self, counts: &StorageCounts) -> bool {
-                true $(&& self.$name.len() >= counts.$name)*
-            }
-
-            /// Cuts every slice to its length and clears it.
-            pub(crate) fn reset(self, counts: &StorageCounts) -> Self {
-                CacheStorage {
-                    $($name: {
-                        let slice = self.$name.get_mut(..counts.$name).unwrap_or(&mut []);
-                        slice.fill(<$type>::default());
-                        slice
-                    },)*
-                }
+            /// Cuts every slice to its length and clears it; false where one is too short.
+            pub(crate) fn fit(&mut self, counts: &StorageCounts) -> bool {
+                true $(&& cut(&mut self.$name, counts.$name))*
             }
         }
 
@@ -130,6 +120,15 @@ macro_rules! define {
 }
 for_each_array!(define);
 
+/// Cuts a slice and clears it; false where it is too short.
+#[inline(never)] // one copy for each type of element
+fn cut<T: Copy + Default>(slice: &mut &mut [T], count: usize) -> bool {
+    let Some(part) = core::mem::take(slice).get_mut(..count) else { return false };
+    part.fill(T::default());
+    *slice = part;
+    true
+}
+
 impl StorageCounts {
     /// What a configuration needs. This is the one place that knows how long each array is.
     ///
@@ -148,7 +147,7 @@ impl StorageCounts {
         let page_array = l.pages as usize + 1;
         let node_array = page_array + l.namespaces as usize;
         let indexed = l.indexed as usize + 1;
-        let indexing = !matches!(l.index, IndexKind::None);
+        let indexing = INDEX && !matches!(l.index, IndexKind::None);
         let sets = l.quotas as usize + 1;
         let pool_sets = l.pools as usize * sets;
         let holders = l.sequences as usize + l.tickets as usize + l.transfers as usize;
@@ -158,18 +157,18 @@ impl StorageCounts {
         Self {
             groups: l.groups as usize,
             pools: l.pools as usize,
-            records: node_array,
+            records: if INDEX { node_array } else { page_array },
             free_words: l.free_words as usize,
             lists: pool_sets * (l.classes as usize + 1),
             filled: pool_sets,
             cached_in: if l.quotas > 0 { pool_sets } else { 0 },
             place: if indexing && l.groups > 1 { page_array } else { 0 },
             pending: if l.transfers > 0 { page_array } else { 0 },
-            leased: if l.leases > 0 { node_array } else { 0 },
-            class: if l.counted || l.leases > 0 { page_array } else { 0 },
-            base: if l.counted || l.leases > 0 { page_array } else { 0 },
-            before: if l.fifo { page_array } else { 0 },
-            stamp: if l.quotas > 0 { page_array } else { 0 },
+            leased: if indexing && l.leases > 0 { node_array } else { 0 },
+            class: if indexing && (l.counted || l.leases > 0) { page_array } else { 0 },
+            base: if indexing && (l.counted || l.leases > 0) { page_array } else { 0 },
+            before: if indexing && l.fifo { page_array } else { 0 },
+            stamp: if indexing && l.quotas > 0 { page_array } else { 0 },
             owner: if owners { page_array } else { 0 },
             quota_of: if l.quotas > 0 { l.namespaces as usize } else { 0 },
             quotas: if l.quotas > 0 { pool_sets } else { 0 },
@@ -179,7 +178,7 @@ impl StorageCounts {
             hung: if indexing { indexed * l.places as usize } else { 0 },
             place_group: l.places as usize,
             keys: if indexing && l.events > 0 { node_array } else { 0 },
-            parts: if l.key_parts > 0 { l.key_parts as usize + 1 } else { 0 },
+            parts: if INDEX && l.key_parts > 0 { l.key_parts as usize + 1 } else { 0 },
             parts_of: if l.key_parts > 0 && indexing { indexed } else { 0 },
             siblings: if l.partial_tail && indexing { node_array } else { 0 },
             namespaces: l.namespaces as usize,

@@ -10,6 +10,7 @@
 use crate::config::CHUNK_ENTRIES;
 use crate::mem::Slots;
 use crate::pages::NULL;
+use crate::width::Id;
 
 /// The chunks of one table row. Chunk ids begin at 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +30,8 @@ crate::records::zero!(Row { head, tail, first, sealed });
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ChunkLink {
-    prev: u32,
-    next: u32,
+    prev: Id,
+    next: Id,
     /// It holds entries `[32 * number, 32 * number + 32)`.
     number: u32,
 }
@@ -38,8 +39,8 @@ pub struct ChunkLink {
 crate::records::zero!(ChunkLink { prev, next, number });
 
 /// The entries of a chunk.
-pub(crate) type Chunk = [u32; CHUNK_ENTRIES as usize];
-pub(crate) const NO_ENTRIES: Chunk = [NULL; CHUNK_ENTRIES as usize];
+pub(crate) type Chunk = [Id; CHUNK_ENTRIES as usize];
+pub(crate) const NO_ENTRIES: Chunk = [Id::NULL; CHUNK_ENTRIES as usize];
 
 /// A place in a row, good until the row changes.
 pub(crate) struct Cursor {
@@ -50,7 +51,7 @@ pub(crate) struct Cursor {
 pub(crate) struct Tables<'m> {
     rows: Slots<'m, Row>,
     links: Slots<'m, ChunkLink>,
-    entries: Slots<'m, u32>,
+    entries: Slots<'m, Id>,
     groups: u32,
     /// Chunks never used so far begin here.
     fresh: u32,
@@ -63,7 +64,7 @@ const SHIFT: u32 = CHUNK_ENTRIES.trailing_zeros();
 const MASK: u32 = CHUNK_ENTRIES - 1;
 
 impl<'m> Tables<'m> {
-    pub(crate) fn new(rows: &'m mut [Row], links: &'m mut [ChunkLink], entries: &'m mut [u32], groups: u32) -> Self {
+    pub(crate) fn new(rows: &'m mut [Row], links: &'m mut [ChunkLink], entries: &'m mut [Id], groups: u32) -> Self {
         let links = Slots::new(links);
         let free = links.len().saturating_sub(1);
         Self { rows: Slots::new(rows), links, entries: Slots::new(entries), groups, fresh: 1, spare: 0, free }
@@ -89,7 +90,7 @@ impl<'m> Tables<'m> {
     pub(crate) fn get(&self, holder: u32, group: u32, entry: u32) -> u32 {
         match self.chunk_of(holder, group, entry) {
             0 => NULL,
-            chunk => self.entries.get((chunk << SHIFT) | (entry & MASK)),
+            chunk => self.entries.get((chunk << SHIFT) | (entry & MASK)).get(),
         }
     }
 
@@ -102,11 +103,11 @@ impl<'m> Tables<'m> {
     /// The entries of a chunk from one on that is at or behind the last one read; empty where there is no chunk.
     /// O(chunks skipped).
     #[inline]
-    pub(crate) fn rest(&self, cursor: &mut Cursor, entry: u32) -> &[u32] {
+    pub(crate) fn rest(&self, cursor: &mut Cursor, entry: u32) -> &[Id] {
         let mut link = self.links.get(cursor.chunk);
         while link.number < entry >> SHIFT && cursor.chunk != 0 {
-            cursor.chunk = link.next;
-            link = self.links.get(link.next);
+            cursor.chunk = link.next.get();
+            link = self.links.get(cursor.chunk);
         }
         if cursor.chunk == 0 || link.number != entry >> SHIFT {
             return &[];
@@ -119,7 +120,7 @@ impl<'m> Tables<'m> {
     pub(crate) fn set(&mut self, holder: u32, group: u32, entry: u32, page: u32) {
         let chunk = self.chunk_of(holder, group, entry);
         if chunk != 0 {
-            self.entries.set((chunk << SHIFT) | (entry & MASK), page);
+            self.entries.set((chunk << SHIFT) | (entry & MASK), Id::new(page));
         }
     }
 
@@ -133,7 +134,7 @@ impl<'m> Tables<'m> {
             if link.number <= number {
                 return if link.number == number { chunk } else { 0 };
             }
-            chunk = link.prev;
+            chunk = link.prev.get();
         }
         0
     }
@@ -171,7 +172,7 @@ impl<'m> Tables<'m> {
             let room = CHUNK_ENTRIES.wrapping_sub(entry & MASK).min(left);
             let start = u64::from(chunk << SHIFT | entry & MASK);
             for (slot, page) in self.entries.slice_mut(start, room).iter_mut().zip(page..) {
-                *slot = page;
+                *slot = Id::new(page);
             }
             entry = entry.wrapping_add(room);
             page = page.wrapping_add(room);
@@ -191,11 +192,11 @@ impl<'m> Tables<'m> {
         if chunk == 0 {
             return 0;
         }
-        self.links.set(chunk, ChunkLink { prev: row.tail, next: 0, number });
+        self.links.set(chunk, ChunkLink { prev: Id::new(row.tail), next: Id::NULL, number });
         if row.tail == 0 {
             self.rows.with(index, |row| row.head = chunk);
         } else {
-            self.links.with(row.tail, |link| link.next = chunk);
+            self.links.with(row.tail, |link| link.next = Id::new(chunk));
         }
         self.rows.with(index, |row| row.tail = chunk);
         chunk
@@ -208,18 +209,18 @@ impl<'m> Tables<'m> {
         self.free = self.free.wrapping_sub(1);
         let chunk = if self.spare != 0 {
             let chunk = self.spare;
-            self.spare = self.links.get(chunk).next;
+            self.spare = self.links.get(chunk).next.get();
             chunk
         } else {
             self.fresh = self.fresh.wrapping_add(1);
             self.fresh.wrapping_sub(1)
         };
-        self.entries.slice_mut(u64::from(chunk << SHIFT), CHUNK_ENTRIES).fill(NULL);
+        self.entries.slice_mut(u64::from(chunk << SHIFT), CHUNK_ENTRIES).fill(Id::NULL);
         chunk
     }
 
     fn give_chunk(&mut self, chunk: u32) {
-        self.links.set(chunk, ChunkLink { next: self.spare, ..ChunkLink::default() });
+        self.links.set(chunk, ChunkLink { next: Id::new(self.spare), ..ChunkLink::default() });
         self.spare = chunk;
         self.free = self.free.wrapping_add(1);
     }
@@ -239,7 +240,7 @@ impl<'m> Tables<'m> {
             page_end = page_end.wrapping_sub(room);
             let start = u64::from(chunk << SHIFT | from & MASK);
             for (slot, page) in self.entries.slice_mut(start, room).iter_mut().zip(page_end..) {
-                *slot = page;
+                *slot = Id::new(page);
             }
             end = from;
         }
@@ -257,11 +258,11 @@ impl<'m> Tables<'m> {
         if chunk == 0 {
             return 0;
         }
-        self.links.set(chunk, ChunkLink { prev: 0, next: row.head, number });
+        self.links.set(chunk, ChunkLink { prev: Id::NULL, next: Id::new(row.head), number });
         if row.head == 0 {
             self.rows.with(index, |row| row.tail = chunk);
         } else {
-            self.links.with(row.head, |link| link.prev = chunk);
+            self.links.with(row.head, |link| link.prev = Id::new(chunk));
         }
         self.rows.with(index, |row| row.head = chunk);
         chunk
@@ -285,7 +286,7 @@ impl<'m> Tables<'m> {
             }
             let count = end.wrapping_sub(base).min(CHUNK_ENTRIES);
             self.entries.copy(u64::from(chunk << SHIFT), u64::from(copy << SHIFT), count);
-            chunk = link.next;
+            chunk = link.next.get();
         }
         let (first, sealed) = (self.first(from, group), self.sealed(from, group));
         self.set_first(to, group, first);
@@ -297,14 +298,14 @@ impl<'m> Tables<'m> {
     pub(crate) fn chunks_below(&self, holder: u32, group: u32, end: u32) -> u32 {
         let below = self
             .chunks_of(holder, group)
-            .take_while(|&(base, entries)| entries.iter().zip(base..end).any(|(&page, _)| page != NULL));
+            .take_while(|&(base, entries)| entries.iter().zip(base..end).any(|(page, _)| !page.is_null()));
         u32::try_from(below.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether one of the first `count` entries of a chunk is a page.
     fn has_pages(&self, chunk: u32, count: u32) -> bool {
         let entries = self.entries.slice(u64::from(chunk << SHIFT), count.min(CHUNK_ENTRIES));
-        entries.iter().any(|&page| page != NULL)
+        entries.iter().any(|page| !page.is_null())
     }
 
     /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
@@ -321,10 +322,10 @@ impl<'m> Tables<'m> {
         let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
         let mut any = false;
         for (to, from) in popped.iter_mut().zip(area.iter_mut()).skip(kept as usize) {
-            any |= *from != NULL;
+            any |= !from.is_null();
             *to = core::mem::take(from);
         }
-        if area.iter().all(|&page| page == NULL) {
+        if area.iter().all(|page| page.is_null()) {
             self.unlink(index, tail);
         } else if !any {
             return None;
@@ -338,9 +339,9 @@ impl<'m> Tables<'m> {
         if chunk == 0 {
             return;
         }
-        self.entries.set((chunk << SHIFT) | (entry & MASK), NULL);
+        self.entries.set((chunk << SHIFT) | (entry & MASK), Id::NULL);
         let start = u64::from(chunk << SHIFT);
-        if self.entries.slice(start, CHUNK_ENTRIES).iter().all(|&page| page == NULL) {
+        if self.entries.slice(start, CHUNK_ENTRIES).iter().all(|page| page.is_null()) {
             let index = self.row(holder, group);
             self.unlink(index, chunk);
         }
@@ -348,15 +349,15 @@ impl<'m> Tables<'m> {
 
     fn unlink(&mut self, row: u32, chunk: u32) {
         let ChunkLink { prev, next, .. } = self.links.get(chunk);
-        if prev == 0 {
-            self.rows.with(row, |row| row.head = next);
+        if prev.is_null() {
+            self.rows.with(row, |row| row.head = next.get());
         } else {
-            self.links.with(prev, |link| link.next = next);
+            self.links.with(prev.get(), |link| link.next = next);
         }
-        if next == 0 {
-            self.rows.with(row, |row| row.tail = prev);
+        if next.is_null() {
+            self.rows.with(row, |row| row.tail = prev.get());
         } else {
-            self.links.with(next, |link| link.prev = prev);
+            self.links.with(next.get(), |link| link.prev = prev);
         }
         self.give_chunk(chunk);
     }
@@ -394,10 +395,10 @@ impl<'m> Tables<'m> {
     }
 
     /// The chunks of a row in ascending order: number of the first entry, and the entries.
-    pub(crate) fn chunks_of(&self, holder: u32, group: u32) -> impl Iterator<Item = (u32, &[u32])> {
+    pub(crate) fn chunks_of(&self, holder: u32, group: u32) -> impl Iterator<Item = (u32, &[Id])> {
         let head = self.rows.get(self.row(holder, group)).head;
         core::iter::successors((head != 0).then_some(head), |&chunk| {
-            let next = self.links.get(chunk).next;
+            let next = self.links.get(chunk).next.get();
             (next != 0).then_some(next)
         })
         .take(self.links.len() as usize)

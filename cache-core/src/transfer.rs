@@ -6,9 +6,9 @@
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::ids::{SequenceId, TicketId, TransferId};
-use crate::index::Resume;
+use crate::index::{INDEX, Resume};
 use crate::pages::Holder;
-use crate::sequence::Kind;
+use crate::sequence::{Kind, Sequence};
 
 /// Whose pages are transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,19 +73,19 @@ impl Cache<'_> {
     }
 
     /// Ends a transfer. A load that failed leaves pages of unknown content: they leave the index with all that is behind
-    /// them, and no sequence that uses them publishes beyond. O(pages), after a failed load O(sequences + pages).
+    /// them, tickets for them become stale, and no sequence that uses them publishes beyond. O(pages), after a failed load O(sequences + pages).
     ///
     /// # Errors
     /// `Stale`.
     pub fn io_end(&mut self, id: TransferId, ok: bool) -> Result<(), Error> {
         let transfer = self.holders.resolve(Kind::Transfer, id.parts())?;
-        let state = self.holders.get(transfer);
-        let is_load = state.class == Direction::Load as u32;
-        let owner = self.sequence(SequenceId::from_bits(state.user)).ok();
-        let start = u32::try_from(state.deadline).unwrap_or(0);
+        let &Sequence { class, user, deadline, .. } = self.holders.get(transfer);
+        let is_load = class == Direction::Load as u32;
+        let owner = self.sequence(SequenceId::from_bits(user)).ok();
+        let start = u32::try_from(deadline).unwrap_or(0);
         if is_load && let Some(holder) = owner {
             self.holders.with(holder, |sequence| sequence.loads = sequence.loads.saturating_sub(1));
-            self.find_load_start(holder, transfer, state.user);
+            self.find_load_start(holder, transfer, user);
         }
         if is_load && !ok {
             self.suspect(transfer, start);
@@ -116,7 +116,7 @@ impl Cache<'_> {
     fn suspect(&mut self, holder: u32, start: u32) {
         let state = self.holders.get(holder);
         let keep = start >> self.index.shift;
-        if state.depth <= keep {
+        if !INDEX || state.depth <= keep {
             return;
         }
         let tip = Resume { node: state.tip, depth: state.depth };

@@ -41,13 +41,13 @@ impl Cache<'_> {
             return;
         }
         for holder in self.holders.range(Kind::Ticket) {
-            if self.passes(&self.holders.get(holder), slot, from) {
+            if self.passes(self.holders.get(holder), slot, from) {
                 self.drop_holder(Kind::Ticket, holder);
             }
         }
         for (kind, who) in [(Kind::Sequence, Holder::Live), (Kind::Transfer, Holder::Transfer)] {
             for holder in self.holders.range(kind) {
-                if self.passes(&self.holders.get(holder), slot, from) {
+                if self.passes(self.holders.get(holder), slot, from) {
                     self.privatise(holder, from, who);
                 }
             }
@@ -89,9 +89,9 @@ impl Cache<'_> {
     /// Makes a holder opaque from token `from` on. Nodes of the hidden anchor that held these ids are given back.
     pub(crate) fn forget_ids(&mut self, holder: u32, from: u32, who: Holder) {
         self.holders.with(holder, |state| state.known = state.known.min(from));
-        if self.limits.hidden {
+        if self.limits.is_hidden() {
             let state = self.holders.get(holder);
-            self.release_path(holder, self.anchor_end(&state, state.len), state.depth, who);
+            self.release_path(holder, self.anchor_end(state, state.len), state.depth, who);
             self.holders.with(holder, |state| state.writable = 0);
         }
         self.unqueue_if_done(holder);

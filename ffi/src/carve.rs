@@ -1,4 +1,4 @@
-//! From the caller's bytes to the arrays of a cache: one walk, which counts bytes or carves them.
+//! From the caller's bytes to the arrays of a cache: one list, over which bytes are counted and then carved.
 //!
 //! ```text
 //! mem                                                        mem + required_size
@@ -8,8 +8,6 @@
 //!
 //! Each array begins at a multiple of 64 bytes. Arrays that the configuration does not need take no bytes.
 
-use core::mem::MaybeUninit;
-
 use kvfolio::{CacheStorage, Config, StorageCounts, for_each_array};
 
 use crate::cache::kvf_cache;
@@ -18,38 +16,59 @@ use crate::status::{KVF_ERR_CONFIG, KVF_ERR_MEMORY, KVF_ERR_SIZE, Status};
 /// Alignment of the memory and of each array in it.
 pub(crate) const ALIGN: usize = 64;
 
-/// A position in the memory. Without memory it only counts.
+/// Where the next array begins, behind `count` elements of `size` bytes from `at` on. `None` beyond the address space.
+fn behind(at: usize, count: usize, size: usize) -> Option<usize> {
+    at.checked_add(count.checked_mul(size)?)?.checked_next_multiple_of(ALIGN)
+}
+
+/// Bytes of the cache and all its arrays.
+fn bytes(counts: &StorageCounts) -> Option<usize> {
+    macro_rules! add_all {
+        ($($name:ident: $type:ty,)*) => {
+            behind(0, 1, size_of::<kvf_cache>())$(.and_then(|at| behind(at, counts.$name, size_of::<$type>())))*
+        };
+    }
+    let bytes = for_each_array!(add_all)?;
+    isize::try_from(bytes).is_ok().then_some(bytes)
+}
+
+/// A position in the memory.
 struct Walker {
-    memory: Option<*mut u8>,
+    memory: *mut u8,
     at: usize,
 }
 
 impl Walker {
-    /// The next `count` elements, all bytes zero; none when counting.
-    fn take<T>(&mut self, count: usize) -> Option<&'static mut [T]> {
-        const { assert!(align_of::<T>() <= ALIGN) };
+    /// The next `count` elements of `size` bytes: the first of them, with all bytes zero, and their number.
+    #[inline(never)] // one copy for all types
+    fn next(&mut self, count: usize, size: usize) -> (*mut u8, usize) {
         let start = self.at;
-        let bytes = count.checked_mul(size_of::<T>())?;
-        self.at = start.checked_add(bytes)?.checked_next_multiple_of(ALIGN)?;
-        let Some(memory) = self.memory else { return Some(&mut []) };
-        // SAFETY: `carve` was told that so many bytes are there; `start` is a multiple of 64, as the memory is. Each walk
-        // gives each byte out once. All element types are valid when all their bytes are zero (`kvfolio::records`).
-        unsafe {
-            let first = memory.add(start).cast::<T>();
-            first.write_bytes(0, count);
-            Some(core::slice::from_raw_parts_mut(first, count))
-        }
+        let Some(end) = behind(start, count, size) else { return (self.memory, 0) }; // `bytes` has found that it is there
+        self.at = end;
+        // SAFETY: `carve` has found that all arrays fit.
+        let first = unsafe { self.memory.add(start) };
+        // SAFETY: the same; the product did not overflow in `behind`.
+        unsafe { first.write_bytes(0, count.wrapping_mul(size)) };
+        (first, count)
     }
 
-    /// Walks over everything. `None` where the bytes exceed the address space.
-    fn walk(&mut self, counts: &StorageCounts) -> Option<CacheStorage<'static>> {
+    fn take<T>(&mut self, count: usize) -> &'static mut [T] {
+        const { assert!(align_of::<T>() <= ALIGN) };
+        let (first, count) = self.next(count, size_of::<T>());
+        // SAFETY: `next` gives each byte out once, at a multiple of 64, as the memory is, and zero. All element types are
+        // valid when all their bytes are zero (`kvfolio::records`).
+        unsafe { core::slice::from_raw_parts_mut(first.cast::<T>(), count) }
+    }
+
+    /// Gives everything out.
+    fn walk(mut self, counts: &StorageCounts) -> CacheStorage<'static> {
         macro_rules! take_all {
             ($($name:ident: $type:ty,)*) => {
-                CacheStorage { $($name: self.take::<$type>(counts.$name)?,)* }
+                CacheStorage { $($name: self.take::<$type>(counts.$name),)* }
             };
         }
-        self.take::<MaybeUninit<kvf_cache>>(1)?;
-        Some(for_each_array!(take_all))
+        self.next(1, size_of::<kvf_cache>());
+        for_each_array!(take_all)
     }
 }
 
@@ -59,9 +78,7 @@ fn counts(config: &Config<'_>) -> Result<StorageCounts, Status> {
 
 /// Bytes that a cache needs.
 pub(crate) fn size(config: &Config<'_>) -> Result<usize, Status> {
-    let mut walker = Walker { memory: None, at: 0 };
-    let walked = walker.walk(&counts(config)?);
-    if walked.is_none() || isize::try_from(walker.at).is_err() { Err(Status(KVF_ERR_SIZE)) } else { Ok(walker.at) }
+    bytes(&counts(config)?).ok_or(Status(KVF_ERR_SIZE))
 }
 
 /// Cuts memory up. Its content is lost, except where an error is given.
@@ -69,8 +86,9 @@ pub(crate) fn size(config: &Config<'_>) -> Result<usize, Status> {
 /// # Safety
 /// `memory` is aligned to [`ALIGN`] and valid for reads and writes of `len` bytes, by nobody else, from now on.
 pub(crate) unsafe fn carve(memory: *mut u8, len: usize, config: &Config<'_>) -> Result<CacheStorage<'static>, Status> {
-    if len < size(config)? {
+    let counts = counts(config)?;
+    if len < bytes(&counts).ok_or(Status(KVF_ERR_SIZE))? {
         return Err(Status(KVF_ERR_MEMORY));
     }
-    Walker { memory: Some(memory), at: 0 }.walk(&counts(config)?).ok_or(Status(KVF_ERR_SIZE))
+    Ok(Walker { memory, at: 0 }.walk(&counts))
 }

@@ -31,7 +31,9 @@ use crate::version::KVF_ABI_VERSION;
 /// Says whether a configuration is usable. On KVF_ERR_CONFIG `field`, which may be NULL, gets the number of what is wrong:
 /// 1 pools, 2 groups, 3 page_tokens, 4 pool of a group, 5 window, 6 sequences, 7 tickets, transfers, namespaces or leases,
 /// 8 quotas, 9 classes, 10 index_nodes, 11 an array of more than 2^32 - 1 elements,
-/// 13 an index, but the library was built without one.
+/// 13 an index, or key_parts, but the library was built without one,
+/// 14 more pages in all pools, table chunks, or sequences, tickets and transfers together, than a library with 16-bit ids can
+/// number.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_config_check(cfg: *const kvf_config, field: *mut u32) -> kvf_status {
     let check = || {

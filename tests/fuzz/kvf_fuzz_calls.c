@@ -256,13 +256,24 @@ static kvf_status begin_io(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     return status;
 }
 
+/* Asks for a transfer of nothing, which is refused: as stale if the ticket has ended, else for its range. */
+static uint32_t is_stale(const kvf_fuzz_world *world, const kvf_fuzz_ticket *ticket)
+{
+    kvf_transfer handle;
+    return kvf_io_begin_ticket(world->cache, ticket->handle, 1, 0, KVF_IO_STORE, &handle, NULL) == KVF_ERR_STALE;
+}
+
+/* A load that failed ends the tickets of what it loaded. */
 static kvf_status end_io(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
     kvf_fuzz_holder *transfer = &world->transfers[op->transfer];
     kvf_status status = kvf_io_end(world->cache, transfer->handle, op->flag ? KVF_IO_FAILED : KVF_IO_OK);
+    uint32_t i;
 
     kvf_fuzz_must(world, (status == KVF_OK) == (transfer->live == 1), "a transfer ends once");
     transfer->live &= status != KVF_OK;
+    for (i = 0; i < KVF_FUZZ_LABELS && status == KVF_OK && op->flag; i++)
+        world->tickets[i].live &= !is_stale(world, &world->tickets[i]);
     return status;
 }
 

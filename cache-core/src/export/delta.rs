@@ -84,7 +84,7 @@ impl Cache<'_> {
         if query.since >= sequence.version {
             return Ok(None);
         }
-        let end = self.row_end(index, &sequence, self.written(&sequence));
+        let end = self.row_end(index, sequence, self.written(sequence));
         let is_next = query.since >= sequence.previous && query.since > 0;
         let start = if is_next { (sequence.stable >> self.groups.get(index).shift).min(end) } else { 0 };
         Ok(Some((RowDelta { row, start, count: end.saturating_sub(start) }, holder)))

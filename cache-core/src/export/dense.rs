@@ -34,7 +34,7 @@ impl Cache<'_> {
         }
         for &id in sequences {
             let sequence = self.holders.get(self.sequence(id)?);
-            if self.row_end(index, &sequence, self.written(&sequence)) > stride {
+            if self.row_end(index, sequence, self.written(sequence)) > stride {
                 return Err(Error::Argument);
             }
         }
@@ -44,7 +44,7 @@ impl Cache<'_> {
         for (&id, row) in sequences.iter().zip(out.chunks_exact_mut(stride as usize)) {
             let holder = self.sequence(id)?;
             let sequence = self.holders.get(holder);
-            let end = self.row_end(index, &sequence, self.written(&sequence));
+            let end = self.row_end(index, sequence, self.written(sequence));
             if let Some((entries, rest)) = row.split_at_mut_checked(end as usize) {
                 self.write_row(holder, index, 0, end, entries);
                 rest.fill(pad);
@@ -75,7 +75,7 @@ impl Cache<'_> {
         let mut need = 0_u32;
         for &id in sequences {
             let sequence = self.holders.get(self.sequence(id)?);
-            need = need.saturating_add(self.row_end(index, &sequence, self.written(&sequence)));
+            need = need.saturating_add(self.row_end(index, sequence, self.written(sequence)));
         }
         if count(indices.len()) < need {
             return Err(Error::ShortBuffer(need));
@@ -85,8 +85,8 @@ impl Cache<'_> {
         for (&id, last) in sequences.iter().zip(last_page_len.iter_mut()) {
             let holder = self.sequence(id)?;
             let sequence = self.holders.get(holder);
-            let len = self.written(&sequence);
-            let end = self.row_end(index, &sequence, len);
+            let len = self.written(sequence);
+            let end = self.row_end(index, sequence, len);
             if let Some(start) = starts.next() {
                 *start = i32::try_from(at).unwrap_or(i32::MAX);
             }

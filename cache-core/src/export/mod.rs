@@ -29,7 +29,7 @@ impl Cache<'_> {
     /// Entries of a row that hold `len` tokens. The hidden anchor's row ends where the sequence becomes opaque.
     pub(crate) fn row_end(&self, index: u32, sequence: &Sequence, len: u32) -> u32 {
         let group = self.groups.get(index);
-        if !self.limits.hidden || index != self.limits.anchor {
+        if !self.limits.is_hidden() || index != self.limits.anchor {
             return group.pages(len);
         }
         let entry = self.plan.entries.get(sequence.plan.saturating_sub(1));
@@ -83,8 +83,8 @@ impl Cache<'_> {
             let entries = entries.get(skip as usize..).unwrap_or(&[]);
             let out = out.get_mut(to as usize..).unwrap_or(&mut []);
             let numbered = (first.max(from)..).zip(entries).take(count as usize);
-            for (slot, (entry, &page)) in out.iter_mut().zip(numbered) {
-                *slot = self.kernel_id(if entry < sealed { sealed_base } else { base }, page);
+            for (slot, (entry, page)) in out.iter_mut().zip(numbered) {
+                *slot = self.kernel_id(if entry < sealed { sealed_base } else { base }, page.get());
             }
         }
     }

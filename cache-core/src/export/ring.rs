@@ -39,7 +39,7 @@ impl Cache<'_> {
         let (index, group) = self.group(group)?;
         let holder = self.sequence(id)?;
         let sequence = self.holders.get(holder);
-        let end = group.pages(self.written(&sequence));
+        let end = group.pages(self.written(sequence));
         if group.sealed_pool != 0 {
             return Err(Error::Argument);
         }

@@ -25,34 +25,39 @@ pub(crate) use resume::Resume;
 use crate::config::IndexKind;
 use crate::events::{Event, EventKind};
 use crate::limits::Limits;
-use crate::mem::Slots;
+use crate::mem::IndexSlots;
 use crate::pages::{NULL, Pages};
 use crate::table::Tables;
+use crate::width::Id;
+
+/// Whether this build has an index. Without one nothing is published, cached or evicted, and what this constant guards is
+/// left out when the code is compiled.
+pub(crate) const INDEX: bool = cfg!(feature = "index");
 
 /// Tokens, links and hung pages of the index.
 pub(crate) struct Index<'m> {
     kind: IndexKind,
     /// The group whose pages are the nodes.
     anchor: u16,
-    tokens: Slots<'m, u32>,
+    tokens: IndexSlots<'m, u32>,
     /// Tokens per anchor page, and its logarithm.
     pub(crate) page_tokens: u32,
     pub(crate) shift: u32,
-    chain: Slots<'m, u64>,
-    probes: Slots<'m, u32>,
+    chain: IndexSlots<'m, u64>,
+    probes: IndexSlots<'m, u32>,
     seed: u64,
     /// Pages of other groups, `places` per node.
-    hung: Slots<'m, u32>,
+    hung: IndexSlots<'m, u32>,
     pub(crate) places: u32,
     /// Which group each place belongs to.
-    place_group: Slots<'m, u16>,
+    place_group: IndexSlots<'m, u16>,
     /// Exported key of each node, kept where events are made.
-    keys: Slots<'m, u64>,
+    keys: IndexSlots<'m, u64>,
     pub(crate) parts: Parts<'m>,
     /// First media span that begins in a node.
-    parts_of: Slots<'m, u32>,
+    parts_of: IndexSlots<'m, u32>,
     /// Children of each node as a list, kept where a hit may end inside a page.
-    siblings: Slots<'m, Sibling>,
+    siblings: IndexSlots<'m, Sibling>,
     /// Pages that are indexed, of the anchor group.
     pub(crate) nodes: u32,
 }
@@ -87,28 +92,27 @@ impl<'m> Index<'m> {
         Self {
             kind: limits.index,
             anchor: u16::try_from(limits.anchor).unwrap_or(u16::MAX),
-            tokens: Slots::new(arrays.tokens),
+            tokens: IndexSlots::new(arrays.tokens),
             page_tokens: limits.anchor_tokens,
             shift: limits.anchor_tokens.trailing_zeros(),
-            chain: Slots::new(arrays.chain),
-            probes: Slots::new(arrays.probes),
+            chain: IndexSlots::new(arrays.chain),
+            probes: IndexSlots::new(arrays.probes),
             seed,
-            hung: Slots::new(arrays.hung),
+            hung: IndexSlots::new(arrays.hung),
             places: limits.places,
-            place_group: Slots::new(arrays.place_group),
-            keys: Slots::new(arrays.keys),
+            place_group: IndexSlots::new(arrays.place_group),
+            keys: IndexSlots::new(arrays.keys),
             parts: Parts::new(arrays.parts),
-            parts_of: Slots::new(arrays.parts_of),
-            siblings: Slots::new(arrays.siblings),
+            parts_of: IndexSlots::new(arrays.parts_of),
+            siblings: IndexSlots::new(arrays.siblings),
             nodes: 0,
         }
     }
 
-    /// Whether pages are published at all. Without feature `index` this is known when the code is compiled, and what
-    /// only an index needs is left out.
+    /// Whether pages are published at all.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
-        cfg!(feature = "index") && self.kind != IndexKind::None
+        INDEX && self.kind != IndexKind::None
     }
 
     /// The tokens of one page.
@@ -132,9 +136,9 @@ impl<'m> Index<'m> {
         let (mut position, mut rest) = (from, tokens);
         while !rest.is_empty() {
             let pages = tables.rest(&mut cursor, position >> self.shift);
-            let Some(&page) = pages.first().filter(|&&page| page != NULL) else { break };
+            let Some(page) = pages.first().map(|page| page.get()).filter(|&page| page != NULL) else { break };
             // Pages with consecutive ids have adjacent token areas.
-            let run = pages.iter().zip(page..).take_while(|&(&page, next)| page == next).count();
+            let run = pages.iter().zip(page..).take_while(|&(page, next)| page.get() == next).count();
             let offset = position & self.page_tokens.wrapping_sub(1);
             let room = (u32::try_from(run).unwrap_or(0) << self.shift).wrapping_sub(offset);
             let (here, behind) = rest.split_at_checked(room as usize).unwrap_or((rest, &[]));
@@ -219,9 +223,9 @@ impl<'m> Index<'m> {
 
     /// Makes pages one chain behind a node without children, as far as all of them exist. Gives how many. No media span
     /// begins in them, and links are all that is kept of a node.
-    pub(crate) fn link_chain(&mut self, pages: &mut Pages<'_>, tip: u32, chain: &[u32]) -> u32 {
+    pub(crate) fn link_chain(&mut self, pages: &mut Pages<'_>, tip: u32, chain: &[Id]) -> u32 {
         let (mut parent, mut count) = (tip, 0_u32);
-        for &page in chain.iter().take_while(|&&page| page != NULL) {
+        for page in chain.iter().take_while(|page| !page.is_null()).map(|page| page.get()) {
             pages.add_only_child(parent, page);
             if page == parent.wrapping_add(1) && !pages.is_root(parent) {
                 self.set_chain(parent);
@@ -336,6 +340,11 @@ impl<'m> Index<'m> {
             key = part.hash(key);
         }
         key.max(1)
+    }
+
+    /// Whether exported keys are kept.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
     }
 
     /// Sets the key that the pages of a namespace begin from.

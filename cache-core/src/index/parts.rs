@@ -3,7 +3,8 @@
 //! A span belongs to the page in which it begins; pages inside a span need no mark of their own, since their ancestor
 //! has one. Lists are kept in ascending order of their start. Positions are absolute in the sequence.
 
-use crate::mem::Slots;
+use super::INDEX;
+use crate::mem::IndexSlots;
 
 /// A run of tokens that stands for an image, a sound or the like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,7 +57,7 @@ pub(crate) enum Spans<'a> {
 
 /// The store of spans. Entries begin at 1.
 pub(crate) struct Parts<'m> {
-    entries: Slots<'m, KeyPart>,
+    entries: IndexSlots<'m, KeyPart>,
     fresh: u32,
     spare: u32,
     pub(crate) free: u32,
@@ -64,7 +65,7 @@ pub(crate) struct Parts<'m> {
 
 impl<'m> Parts<'m> {
     pub(super) fn new(entries: &'m mut [KeyPart]) -> Self {
-        let entries = Slots::new(entries);
+        let entries = IndexSlots::new(entries);
         let free = entries.len().saturating_sub(1);
         Self { entries, fresh: 1, spare: 0, free }
     }
@@ -116,7 +117,7 @@ impl<'m> Parts<'m> {
     /// too small, with nothing taken.
     #[inline]
     pub(crate) fn copy(&mut self, spans: Spans<'_>, start: u32, tokens: u32) -> Option<u32> {
-        if matches!(spans, Spans::Given([]) | Spans::Stored(0)) {
+        if !INDEX || matches!(spans, Spans::Given([]) | Spans::Stored(0)) {
             Some(0)
         } else {
             self.copy_some(spans, start, tokens)
@@ -157,7 +158,7 @@ impl<'m> Parts<'m> {
 
     /// Gives a list back.
     pub(crate) fn free(&mut self, head: u32) {
-        let mut entry = head;
+        let mut entry = if INDEX { head } else { 0 };
         while entry != 0 {
             let next = self.entries.get(entry).next;
             self.entries.set(entry, KeyPart { next: self.spare, ..KeyPart::default() });

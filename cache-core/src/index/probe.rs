@@ -159,7 +159,7 @@ impl Index<'_> {
     }
 }
 
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(all(test, feature = "alloc", feature = "index"))]
 mod tests {
     extern crate std;
     use super::CONSTANT;

@@ -1,6 +1,6 @@
 //! Walks down the tree along a prompt, and back up along a path.
 
-use super::{Index, Spans};
+use super::{INDEX, Index, Spans};
 use crate::pages::{NULL, Pages};
 
 /// Pages compared as one slice at most: what a mismatch makes compare twice.
@@ -87,7 +87,7 @@ impl Index<'_> {
 
     /// The node `up` pages above a node of depth at least `up`.
     pub(crate) fn ancestor(&self, pages: &Pages<'_>, node: u32, up: u32) -> u32 {
-        let (mut node, mut up) = (node, up);
+        let (mut node, mut up) = (node, if INDEX { up } else { 0 });
         while up > 0 && node != NULL && !pages.is_root(node) {
             let run = self.run_to(node, up);
             if run > 0 {

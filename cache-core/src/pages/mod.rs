@@ -8,57 +8,33 @@
 //! | state | refs | indexed | its record |
 //! |---|---|---|---|
 //! | FREE | 0 | no | all zero, its bit in the free set is set |
-//! | USED | > 0 | either | `USED` bit and the count |
+//! | USED | > 0 | either | the count |
 //! | CACHED | 0 | yes | links of its eviction list |
 
 mod free;
 mod links;
 mod order;
+#[cfg_attr(not(feature = "index"), path = "plain.rs")]
+mod record;
 mod refs;
 mod runs;
 
 pub(crate) use free::FreeSet;
 pub(crate) use order::End;
 pub use order::List;
+pub use record::PageRecord;
 pub(crate) use refs::Holder;
 pub(crate) use runs::Victims;
 
 use crate::config::Policy;
+use crate::index::INDEX;
 use crate::limits::Limits;
-use crate::mem::Slots;
+use crate::mem::{IndexSlots, Slots};
 use crate::quota::QuotaCell;
+use crate::width::Id;
 
 /// The page that does not exist.
 pub(crate) const NULL: u32 = 0;
-/// In `refs`: the page is used and the other bits count its references. Clear: `refs` is the previous list entry.
-const USED: u32 = 1 << 31;
-/// In `children`: this page itself is found through the probe table.
-const PROBED: u32 = 1 << 31;
-/// In `children`: the open plan will write the page in place.
-const IN_PLACE: u32 = 1 << 30;
-
-/// What is known of one page, 20 bytes.
-///
-/// On a page of the anchor group `refs` counts the sequences, tickets and transfers whose deepest indexed page this
-/// is, plus its used children, plus table entries of sequences that have not published it themselves. So a page is
-/// used iff something at or below it is, and pinning a path stops at its first used page.
-/// On a page of another group `refs` counts table entries and pins one by one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct PageRecord {
-    refs: u32,
-    /// CACHED: the next page of its list. USED and private: its entries already replaced in the open plan.
-    next: u32,
-    /// The indexed page before it, or a root; for other groups the node it hangs on. 0 iff not indexed.
-    parent: u32,
-    /// A child that is compared without a probe; 0 = none.
-    child: u32,
-    /// Number of children, `PROBED` and `IN_PLACE`.
-    children: u32,
-}
-
-crate::records::zero!(PageRecord { refs, next, parent, child, children });
-
 /// One pool: where its pages lie in the common numbering, and how many are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -100,19 +76,19 @@ impl Pool {
 /// Optional properties of pages; an array that its option does not need is empty and reads as zero.
 pub(crate) struct Traits<'m> {
     /// 0 = anchor page; else 1 + the place on its node.
-    pub(crate) place: Slots<'m, u16>,
+    pub(crate) place: IndexSlots<'m, u16>,
     /// References by transfers only, counted as `refs` counts all.
-    pub(crate) pending: Slots<'m, u32>,
+    pub(crate) pending: Slots<'m, Id>,
     /// Leases that end here, plus children that are leased.
-    pub(crate) leased: Slots<'m, u32>,
+    pub(crate) leased: IndexSlots<'m, u32>,
     /// Class in force, never below that of a child.
-    pub(crate) class: Slots<'m, u8>,
+    pub(crate) class: IndexSlots<'m, u8>,
     /// Class of the page itself, or its use count under LFU.
-    pub(crate) base: Slots<'m, u8>,
+    pub(crate) base: IndexSlots<'m, u8>,
     /// Previous list entry under FIFO, whose lists keep used pages.
-    pub(crate) before: Slots<'m, u32>,
+    pub(crate) before: IndexSlots<'m, u32>,
     /// When it entered its list, where lists must be compared.
-    pub(crate) stamp: Slots<'m, u64>,
+    pub(crate) stamp: IndexSlots<'m, u64>,
     /// Namespace that allocated it first.
     pub(crate) owner: Slots<'m, u32>,
     /// Quota list set of each namespace slot, 0 = none.
@@ -125,11 +101,11 @@ pub(crate) struct Pages<'m> {
     pub(crate) pools: Slots<'m, Pool>,
     words: Slots<'m, u64>,
     pub(crate) traits: Traits<'m>,
-    lists: Slots<'m, List>,
+    lists: IndexSlots<'m, List>,
     /// Per pool and list set: the classes whose list is not empty.
-    filled: Slots<'m, u64>,
+    filled: IndexSlots<'m, u64>,
     /// Cached pages per pool and list set, beyond set 0.
-    pub(crate) cached_in: Slots<'m, u32>,
+    pub(crate) cached_in: IndexSlots<'m, u32>,
     /// Limits per pool and list set, where namespaces have quotas.
     pub(crate) quotas: Slots<'m, QuotaCell>,
     next_stamp: u64,
@@ -173,9 +149,9 @@ impl<'m> Pages<'m> {
             pools: Slots::new(arrays.pools),
             words: Slots::new(arrays.words),
             traits: arrays.traits,
-            lists: Slots::new(arrays.lists),
-            filled: Slots::new(arrays.filled),
-            cached_in: Slots::new(arrays.cached_in),
+            lists: IndexSlots::new(arrays.lists),
+            filled: IndexSlots::new(arrays.filled),
+            cached_in: IndexSlots::new(arrays.cached_in),
             quotas: Slots::new(arrays.quotas),
             next_stamp: 1 << 63,
             last: limits.pages,
@@ -239,41 +215,40 @@ impl<'m> Pages<'m> {
 
     #[inline]
     pub(crate) fn parent(&self, page: u32) -> u32 {
-        self.records.get(page).parent
+        self.records.get(page).parent()
     }
 
     #[inline]
     pub(crate) fn is_indexed(&self, page: u32) -> bool {
-        self.records.get(page).parent != NULL
+        self.parent(page) != NULL
     }
 
     #[inline]
     pub(crate) fn is_used(&self, page: u32) -> bool {
-        self.records.get(page).refs & USED != 0
+        self.records.get(page).is_used()
     }
 
     /// Neither used nor free.
     pub(crate) fn is_cached(&self, page: u32) -> bool {
         let record = self.records.get(page);
-        record.refs & USED == 0 && record.parent != NULL
+        !record.is_used() && record.parent() != NULL
     }
 
     /// References as its record counts them: see [`PageRecord`].
     #[inline]
     pub(crate) fn count(&self, page: u32) -> u32 {
-        let refs = self.records.get(page).refs;
-        if refs & USED == 0 { 0 } else { refs & !USED }
+        self.records.get(page).count()
     }
 
     /// Whether it hangs on a node as the page of a group other than the anchor.
     #[inline]
     pub(crate) fn is_hung(&self, page: u32) -> bool {
-        self.traits.place.get(page) != 0
+        INDEX && self.traits.place.get(page) != 0
     }
 
     /// Entries of a private page that the open plan has replaced already.
     pub(crate) fn replaced(&self, page: u32) -> u32 {
-        self.records.get(page).next
+        self.records.get(page).replaced()
     }
 
     /// Forgets the replaced entries of a page once a plan has ended.
@@ -284,7 +259,7 @@ impl<'m> Pages<'m> {
     }
 
     pub(crate) fn set_replaced(&mut self, page: u32, count: u32) {
-        self.records.with(page, |record| record.next = count);
+        self.records.with(page, |record| record.set_replaced(count));
     }
 
     /// Takes up to `most` free pages with consecutive ids, lowest first: gives the first and how many.
@@ -307,7 +282,7 @@ impl<'m> Pages<'m> {
             state.peak = state.peak.max(state.used());
             state.base.saturating_add(id)
         });
-        self.records.slice_mut(u64::from(first), count).fill(PageRecord { refs: USED | 1, ..PageRecord::default() });
+        self.records.slice_mut(u64::from(first), count).fill(PageRecord::taken());
         (first, count)
     }
 

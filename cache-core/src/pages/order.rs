@@ -15,7 +15,7 @@
 //! cold end = head -> next -> ... -> tail = hot end
 //! ```
 
-use super::{NULL, Pages, USED};
+use super::{NULL, Pages};
 use crate::config::Policy;
 
 /// The two ends of an eviction list.
@@ -61,8 +61,7 @@ impl Pages<'_> {
 
     /// A page is CACHED no longer: it is used again, or about to be free.
     pub(super) fn enlist_none(&mut self, page: u32) {
-        let record = self.records.get(page);
-        if record.parent == NULL {
+        if !self.is_indexed(page) {
             return; // a private page comes to life
         }
         let index = self.pool_of(page);
@@ -290,13 +289,16 @@ impl Pages<'_> {
     }
 
     fn prev(&self, page: u32) -> u32 {
-        let record = self.records.get(page);
-        if self.traits.before.is_empty() { record.refs & !USED } else { self.traits.before.get(page) & !LINKED }
+        if self.traits.before.is_empty() {
+            self.records.get(page).prev()
+        } else {
+            self.traits.before.get(page) & !LINKED
+        }
     }
 
     fn set_prev(&mut self, page: u32, prev: u32) {
         if self.traits.before.is_empty() {
-            self.records.with(page, |record| record.refs = prev);
+            self.records.with(page, |record| record.set_prev(prev));
         } else {
             self.traits.before.set(page, prev | LINKED);
         }
@@ -309,17 +311,17 @@ impl Pages<'_> {
         match end {
             End::Hot => {
                 self.set_prev(page, list.tail);
-                self.records.with(page, |record| record.next = NULL);
+                self.records.with(page, |record| record.set_next(NULL));
                 if list.tail == NULL {
                     self.lists.set(index, List { head: page, tail: page });
                 } else {
-                    self.records.with(list.tail, |record| record.next = page);
+                    self.records.with(list.tail, |record| record.set_next(page));
                     self.lists.set(index, List { tail: page, ..list });
                 }
             }
             End::Cold => {
                 self.set_prev(page, NULL);
-                self.records.with(page, |record| record.next = list.head);
+                self.records.with(page, |record| record.set_next(list.head));
                 if list.head == NULL {
                     self.lists.set(index, List { head: page, tail: page });
                 } else {
@@ -344,12 +346,12 @@ impl Pages<'_> {
     fn unlink(&mut self, page: u32) {
         let (pool, set, class) = (self.pool_of(page), self.set_of(page), self.class_of(page));
         let index = self.list_index(pool, set, class);
-        let (prev, next) = (self.prev(page), self.records.get(page).next);
+        let (prev, next) = (self.prev(page), self.records.get(page).next());
         let mut list = self.lists.get(index);
         if prev == NULL {
             list.head = next;
         } else {
-            self.records.with(prev, |record| record.next = next);
+            self.records.with(prev, |record| record.set_next(next));
         }
         if next == NULL {
             list.tail = prev;
@@ -360,9 +362,9 @@ impl Pages<'_> {
         if list.head == NULL {
             self.filled.with(self.set_index(pool, set), |bits| *bits &= !(1 << (class & 63)));
         }
-        self.records.with(page, |record| record.next = NULL);
+        self.records.with(page, |record| record.set_next(NULL));
         if self.traits.before.is_empty() {
-            self.records.with(page, |record| record.refs = if record.refs & USED == 0 { 0 } else { record.refs });
+            self.records.with(page, |record| record.set_count(record.count()));
         } else {
             self.traits.before.set(page, 0);
         }
@@ -372,7 +374,7 @@ impl Pages<'_> {
     pub(crate) fn list(&self, pool: u32, set: u32, class: u32) -> impl Iterator<Item = u32> + '_ {
         let head = self.lists.get(self.list_index(pool, set, class)).head;
         core::iter::successors((head != NULL).then_some(head), |&page| {
-            let next = self.records.get(page).next;
+            let next = self.records.get(page).next();
             (next != NULL).then_some(next)
         })
         .take(self.last as usize)

@@ -5,7 +5,8 @@
 //! counted apart the same way: `pending` of a page counts those of its references that are transfers or children that
 //! only transfers keep, and the page is pending iff that is all of them.
 
-use super::{NULL, Pages, USED};
+use super::{NULL, Pages};
+use crate::width::Id;
 
 /// What keeps a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,23 +47,23 @@ impl Pages<'_> {
             let count = before.count.saturating_add_signed(refs);
             let by_transfer = before.by_transfer.saturating_add_signed(pending);
             if pending != 0 {
-                self.traits.pending.set(page, by_transfer);
+                self.traits.pending.set(page, Id::new(by_transfer));
             }
             let used = count > 0;
             match (before.count > 0, used) {
                 (false, true) => {
                     self.enlist_none(page);
-                    self.records.with(page, |record| record.refs = USED | count);
+                    self.records.with(page, |record| record.set_count(count));
                 }
                 (true, false) => {
-                    self.records.with(page, |record| record.refs = 0);
+                    self.records.with(page, |record| record.set_count(0));
                     if before.indexed {
                         self.enlist(page);
                     } else {
                         self.free(page);
                     }
                 }
-                _ => self.records.with(page, |record| record.refs = USED | count),
+                _ => self.records.with(page, |record| record.set_count(count)),
             }
             let is_pending = used && by_transfer == count;
             if is_pending != before.pending() {
@@ -84,10 +85,10 @@ impl Pages<'_> {
     fn state(&self, page: u32) -> State {
         let record = self.records.get(page);
         State {
-            count: if record.refs & USED == 0 { 0 } else { record.refs & !USED },
-            by_transfer: self.traits.pending.get(page),
-            indexed: record.parent != NULL,
-            parent: record.parent,
+            count: record.count(),
+            by_transfer: self.traits.pending.get(page).get(),
+            indexed: record.parent() != NULL,
+            parent: record.parent(),
         }
     }
 

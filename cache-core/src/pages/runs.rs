@@ -4,7 +4,8 @@
 //! list once a run and each record once.
 
 use super::order::List;
-use super::{Holder, NULL, PageRecord, Pages, USED};
+use super::{Holder, NULL, PageRecord, Pages};
+use crate::width::Id;
 
 /// Victims taken out of the order at once. They lie on the stack, of which small machines have little.
 pub(crate) type Victims = [u32; if cfg!(target_pointer_width = "64") { 64 } else { 16 }];
@@ -29,16 +30,17 @@ impl Pages<'_> {
         let List { mut head, mut tail } = self.lists.get(at);
         let (mut page, mut cached) = (page, 0_u32);
         while let Some(record) = self.records.at_mut(page) {
-            let count = record.refs & !USED;
+            let count = record.count_of_used();
             if count > 1 {
-                record.refs = USED | count.wrapping_sub(1);
+                record.set_count(count.wrapping_sub(1));
                 break;
             }
-            let parent = record.parent;
-            (record.refs, record.next) = (tail, NULL);
+            let parent = record.parent();
+            record.set_prev(tail);
+            record.set_next(NULL);
             match tail {
                 NULL => head = page,
-                _ => self.records.with(tail, |tail| tail.next = page),
+                _ => self.records.with(tail, |tail| tail.set_next(page)),
             }
             tail = page;
             cached = cached.wrapping_add(1);
@@ -60,28 +62,30 @@ impl Pages<'_> {
         let List { mut head, mut tail } = self.lists.get(at);
         let (mut page, mut pinned) = (page, 0_u32);
         while let Some(record) = self.records.at_mut(page) {
-            if record.refs & USED != 0 {
-                record.refs = record.refs.saturating_add(1);
+            if record.is_used() {
+                record.set_count(record.count_of_used().saturating_add(1));
                 break;
             }
-            let (prev, mut next, mut parent) = (record.refs, record.next, record.parent);
-            (record.refs, record.next) = (USED | 1, NULL);
+            let (prev, mut next, mut parent) = (record.prev(), record.next(), record.parent());
+            record.set_count(1);
+            record.set_next(NULL);
             pinned = pinned.wrapping_add(1);
             let is_hung = self.is_hung(page);
             // Parents follow their children in the list as long as they were released together.
             while next == parent && !is_hung {
                 let Some(record) = self.records.at_mut(parent) else { break };
-                (next, parent) = (record.next, record.parent);
-                (record.refs, record.next) = (USED | 1, NULL);
+                (next, parent) = (record.next(), record.parent());
+                record.set_count(1);
+                record.set_next(NULL);
                 pinned = pinned.wrapping_add(1);
             }
             match prev {
                 NULL => head = next,
-                _ => self.records.with(prev, |prev| prev.next = next),
+                _ => self.records.with(prev, |prev| prev.set_next(next)),
             }
             match next {
                 NULL => tail = prev,
-                _ => self.records.with(next, |next| next.refs = prev),
+                _ => self.records.with(next, |next| next.set_prev(prev)),
             }
             if is_hung || self.is_root(parent) {
                 break;
@@ -99,10 +103,11 @@ impl Pages<'_> {
 
     /// Removes one reference of each page, last first; NULL is skipped. Private pages that nobody else has become FREE in
     /// runs.
-    pub(crate) fn unhold_all(&mut self, pages: &[u32], holder: Holder) {
+    pub(crate) fn unhold_all(&mut self, pages: &[Id], holder: Holder) {
         let counts_alone = holder == Holder::Live && self.counts_alone();
         let mut rest = pages;
-        while let Some((&page, before)) = rest.split_last() {
+        while let Some((page, before)) = rest.split_last() {
+            let page = page.get();
             rest = before;
             if page == NULL {
                 continue;
@@ -114,12 +119,12 @@ impl Pages<'_> {
             let pool = self.pool_of(page);
             let base = self.pools.get(pool).base;
             let mut first = page;
-            while let Some((&next, before)) = rest.split_last()
-                && next == first.wrapping_sub(1)
-                && next > base
-                && self.has_one_owner(next)
+            while let Some((next, before)) = rest.split_last()
+                && next.get() == first.wrapping_sub(1)
+                && next.get() > base
+                && self.has_one_owner(next.get())
             {
-                first = next;
+                first = next.get();
                 rest = before;
             }
             self.free_run(pool, first, page.wrapping_sub(first).wrapping_add(1));
@@ -129,7 +134,7 @@ impl Pages<'_> {
     /// Whether a page is private and has one reference.
     #[inline]
     fn has_one_owner(&self, page: u32) -> bool {
-        self.records.at(page).is_some_and(|record| record.refs == USED | 1 && record.parent == NULL)
+        self.records.at(page).is_some_and(|record| record.count() == 1 && record.parent() == NULL)
     }
 
     /// Gives pages without references, not indexed, back to their free set.
@@ -161,11 +166,15 @@ impl Pages<'_> {
             *slot = page;
             count = count.wrapping_add(1);
             page = self.records.with(page, |record| {
-                record.refs = 0;
-                core::mem::take(&mut record.next)
+                record.set_count(0);
+                let next = record.next();
+                record.set_next(NULL);
+                next
             });
         }
-        self.records.with(page, |record| record.refs = if page == NULL { record.refs } else { NULL });
+        if page != NULL {
+            self.records.with(page, |record| record.set_prev(NULL));
+        }
         self.put_list(pool, at, List { head: page, tail: if page == NULL { NULL } else { tail } });
         self.pools.with(pool, |pool| pool.cached = pool.cached.saturating_sub(count));
         count

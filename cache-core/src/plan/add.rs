@@ -92,7 +92,7 @@ impl Cache<'_> {
 
     /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
     fn promise(&mut self, mut growth: Growth) -> Result<u32, Error> {
-        if self.limits.hidden && growth.flags & HAS_IDS == 0 {
+        if self.limits.is_hidden() && growth.flags & HAS_IDS == 0 {
             growth.flags |= NO_NODE; // where the index has nodes of its own, a token without an id gets none
         }
         let extras = self.may_add(&mut growth)?;
@@ -116,7 +116,7 @@ impl Cache<'_> {
         }
         let mut extras = self.ask(growth);
         if let Some(short) = self.first_short_pool() {
-            if self.limits.hidden && short == self.limits.anchor_pool {
+            if self.limits.is_hidden() && short == self.limits.anchor_pool {
                 growth.flags |= NO_NODE;
                 extras = self.ask(growth);
             }
@@ -175,8 +175,8 @@ impl Cache<'_> {
     /// Entries that a group's row gains.
     #[inline]
     pub(super) fn new_entries(&self, index: u32, group: &Group, growth: &Growth) -> (u32, u32) {
-        if self.limits.hidden && index == self.limits.anchor {
-            let sequence = &self.holders.get(growth.holder);
+        if self.limits.is_hidden() && index == self.limits.anchor {
+            let sequence = self.holders.get(growth.holder);
             let end = self.row_end(index, sequence, growth.len);
             let grows = growth.flags & NO_NODE == 0 && sequence.known == growth.len;
             return (end, if grows { group.pages(growth.end()) } else { end });

@@ -221,12 +221,12 @@ impl Cache<'_> {
         }
         for nth in 0..self.plan.entry_count {
             let entry = self.plan.entries.get(nth);
-            let sequence = self.holders.get(entry.holder);
             for index in 0..self.limits.groups {
-                let end = self.stored_end(index, &sequence, sequence.len);
+                let sequence = self.holders.get(entry.holder);
+                let end = self.stored_end(index, sequence, sequence.len);
                 let mut pages = NO_ENTRIES;
                 while self.tables.pop_chunk(entry.holder, index, end, &mut pages).is_some() {
-                    for &page in pages.iter().rev().filter(|&&page| page != NULL) {
+                    for page in pages.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
                         self.disown(page);
                         self.pages.unhold(page, Holder::Live);
                     }

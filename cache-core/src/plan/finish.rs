@@ -9,6 +9,7 @@ use crate::group::Group;
 use crate::ids::{GroupId, PageId};
 use crate::mem::bump;
 use crate::pages::{Holder, NULL};
+use crate::sequence::Sequence;
 
 /// What the engine must do before the step's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,14 +153,14 @@ impl Cache<'_> {
 
     fn copy_page(&mut self, nth: u32, index: u32, group: &Group, growth: &Growth) {
         let (holder, last) = (growth.holder, growth.len >> group.shift);
-        let sequence = self.holders.get(holder); // its path may have moved up since the plan began
+        let &Sequence { namespace, depth, .. } = self.holders.get(holder); // its path may have moved up since the plan began
         let source = self.tables.get(holder, index, last);
         let (target, _) = self.pages.take(group.pool, 1);
-        self.own(target, sequence.namespace);
+        self.own(target, namespace);
         self.tables.set(holder, index, last, target);
         let tokens = growth.len & group.page_tokens().wrapping_sub(1);
         let is_anchor = index == self.limits.anchor;
-        let kind = if is_anchor && sequence.depth == last.saturating_add(1) { OF_TIP } else { OF_SHARED };
+        let kind = if is_anchor && depth == last.saturating_add(1) { OF_TIP } else { OF_SHARED };
         if kind == OF_TIP {
             // The plan keeps the source from now on; the sequence's path ends one page earlier.
             let parent = self.pages.parent(source);
