@@ -5,13 +5,11 @@
 //! Pages of other groups have one reference per entry.
 
 use crate::cache::Cache;
-use crate::config::CHUNK_ENTRIES;
 use crate::error::Error;
 use crate::ids::SequenceId;
 use crate::index::INDEX;
 use crate::pages::{Holder, NULL};
 use crate::sequence::{Kind, Sequence};
-use crate::table::NO_ENTRIES;
 
 /// What becomes of a closed sequence's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +68,8 @@ impl Cache<'_> {
 
     /// Releases the entries of a row, other than the anchor's, from `end` on, last first.
     pub(crate) fn release_row(&mut self, holder: u32, group: u32, end: u32, who: Holder) {
-        let mut entries = NO_ENTRIES;
-        while self.tables.pop_chunk(holder, group, end, &mut entries).is_some() {
-            for page in entries.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
-                self.pages.unhold(page, who);
-            }
-        }
+        let pages = &mut self.pages;
+        while self.tables.pop_chunk(holder, group, (end, 0), |_, page| pages.unhold(page, who)) {}
     }
 
     /// Releases the anchor's entries from `end` on, last first, and moves the tip up to `depth`.
@@ -86,29 +80,23 @@ impl Cache<'_> {
         }
         let state = self.holders.get(holder);
         let (mut node, mut node_depth, mut duplicates) = (state.tip, state.depth, state.duplicates);
-        let mut entries = NO_ENTRIES;
-        while let Some(base) = self.tables.pop_chunk(holder, anchor, end, &mut entries) {
-            if duplicates == 0 && base < state.depth && base.saturating_add(CHUNK_ENTRIES) <= state.depth {
-                continue; // the path alone keeps these
-            }
-            for (entry, page) in (base..base.saturating_add(CHUNK_ENTRIES)).zip(entries.iter()).rev() {
-                if page.is_null() {
-                    continue;
-                }
-                let page = page.get();
-                if entry >= state.depth {
-                    self.pages.unhold(page, who);
-                } else if duplicates > 0 {
-                    let at = entry.saturating_add(1);
-                    node = self.index.ancestor(&self.pages, node, node_depth.saturating_sub(at));
-                    node_depth = at;
-                    if page != node {
-                        self.pages.unhold(page, who);
-                        duplicates = duplicates.saturating_sub(1);
-                    }
+        // Without duplicates the path alone keeps its entries.
+        let silent = if duplicates == 0 { state.depth } else { 0 };
+        let (pages, index) = (&mut self.pages, &self.index);
+        let mut give = |entry: u32, page: u32| {
+            if entry >= state.depth {
+                pages.unhold(page, who);
+            } else if duplicates > 0 {
+                let at = entry.saturating_add(1);
+                node = index.ancestor(pages, node, node_depth.saturating_sub(at));
+                node_depth = at;
+                if page != node {
+                    pages.unhold(page, who);
+                    duplicates = duplicates.saturating_sub(1);
                 }
             }
-        }
+        };
+        while self.tables.pop_chunk(holder, anchor, (end, silent), &mut give) {}
         let depth = depth.min(state.depth);
         if depth < state.depth {
             let tip = self.index.ancestor(&self.pages, state.tip, state.depth.saturating_sub(depth));

@@ -38,10 +38,6 @@ pub struct ChunkLink {
 
 crate::records::zero!(ChunkLink { prev, next, number });
 
-/// The entries of a chunk.
-pub(crate) type Chunk = [Id; CHUNK_ENTRIES as usize];
-pub(crate) const NO_ENTRIES: Chunk = [Id::NULL; CHUNK_ENTRIES as usize];
-
 /// A place in a row, good until the row changes.
 pub(crate) struct Cursor {
     chunk: u32,
@@ -308,29 +304,42 @@ impl<'m> Tables<'m> {
         entries.iter().any(|page| !page.is_null())
     }
 
-    /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
-    /// first entry. `popped` gets its entries, NULL where it has none; it is the caller's, so that it is not copied.
-    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32, popped: &mut Chunk) -> Option<u32> {
+    /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it; `give` gets each with its
+    /// page, last first, but for those below `silent`. False when there is no such chunk.
+    pub(crate) fn pop_chunk(
+        &mut self,
+        holder: u32,
+        group: u32,
+        (keep, silent): (u32, u32),
+        mut give: impl FnMut(u32, u32),
+    ) -> bool {
         let index = self.row(holder, group);
         let tail = self.rows.get(index).tail;
         let base = self.links.get(tail).number << SHIFT;
-        if tail == 0 || base.wrapping_add(CHUNK_ENTRIES) <= keep {
-            return None;
+        let end = base.wrapping_add(CHUNK_ENTRIES);
+        if tail == 0 || end <= keep {
+            return false;
         }
-        *popped = NO_ENTRIES;
-        let kept = keep.saturating_sub(base);
         let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
+        let first = keep.max(base);
+        let told = silent.clamp(first, end);
         let mut any = false;
-        for (to, from) in popped.iter_mut().zip(area.iter_mut()).skip(kept as usize) {
-            any |= !from.is_null();
-            *to = core::mem::take(from);
+        for (entry, page) in (base..end).zip(area.iter_mut()).rev().take(end.wrapping_sub(told) as usize) {
+            let page = core::mem::take(page);
+            if !page.is_null() {
+                any = true;
+                give(entry, page.get());
+            }
         }
+        let quiet = first.wrapping_sub(base) as usize..told.wrapping_sub(base) as usize;
+        let quiet = area.get_mut(quiet).unwrap_or(&mut []);
+        any |= quiet.iter().any(|page| !page.is_null());
+        quiet.fill(Id::NULL);
         if area.iter().all(|page| page.is_null()) {
             self.unlink(index, tail);
-        } else if !any {
-            return None;
+            return true;
         }
-        Some(base)
+        any
     }
 
     /// Empties an entry that left its window, and gives its chunk back when nothing is left in it.
