@@ -60,7 +60,8 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     exit 1
 fi
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(tools style docs unit cases soak noindex gates package firmware kernels engine growth workloads)
+all=(tools style docs unit cases soak noindex gates package firmware kernels engine growth workloads)
+[ ${#steps[@]} -gt 0 ] || steps=("${all[@]}")
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS
