@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test lib install uninstall header soak workloads clean
+.PHONY: demo test lib install uninstall header soak fuzz faults workloads trace bench clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -31,9 +31,26 @@ header:
 soak:
 	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
 
-# What a step costs: workloads W1, W4, W5.
+# The fuzz targets, FUZZ_SECONDS each; what they find stays in target/fuzz. See tests/FUZZING.md.
+fuzz:
+	scripts/fuzz.sh
+export FUZZ_SECONDS
+
+# Ten faults planted one at a time: each must be found within a minute by the command that tests/faults/LIST names.
+faults:
+	scripts/faults.sh
+
+# What a step costs: workloads W1 to W6.
 workloads:
 	cargo run --release -q -p kvfolio-examples --bin kvf-workloads
+
+# Hit rates of real request traces, beside an independent calculation.
+trace:
+	scripts/traces.sh
+
+# Side by side with other managers, which are fetched and built first (minutes): `make bench WORKLOADS="W1 W5" RUNS=9`.
+bench:
+	scripts/bench.sh $(WORKLOADS)
 
 clean:
 	cargo clean

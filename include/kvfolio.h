@@ -861,7 +861,7 @@ kvf_status kvf_io_begin_ticket(kvf_cache *cache, kvf_ticket ticket, uint32_t sta
 
 /*
  * Ends a transfer; `result` is KVF_IO_OK or KVF_IO_FAILED. After a load that failed, its pages and
- * all behind them leave the index.
+ * all behind them leave the index, and tickets for them are stale.
  */
 kvf_status kvf_io_end(kvf_cache *cache, kvf_transfer transfer, uint32_t result);
 

@@ -6,8 +6,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
 
-tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip; }
-style() { cargo fmt --all --check && cargo clippy -q --workspace --all-targets --all-features -- -D warnings; }
+tools() { scripts/tools.sh cc g++ clang clang++ asan-clang valgrind nm make python3 pip fuzzer patch; }
+style() {
+    cargo fmt --all --check
+    # Two packages apart from the workspace.
+    cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
+    cargo fmt --check --manifest-path bench/Cargo.toml
+    cargo clippy -q --workspace --all-targets --all-features -- -D warnings
+}
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --all-features -p kvfolio -p kvfolio-ffi -p kvfolio-kernels; }
 unit() {
     cargo test -q -p kvfolio-ffi -p kvfolio-kernels -p kvfolio-examples
@@ -33,6 +39,8 @@ noindex() {
     ! grep '^pass' "$lines/narrow" | grep -vxFf "$lines/wide"
 }
 gates() { scripts/gates.sh; }
+fuzz() { scripts/fuzz.sh; }
+faults() { scripts/faults.sh rotating; }
 package() { scripts/package.sh; }
 firmware() { scripts/firmware.sh; }
 kernels() {
@@ -53,15 +61,19 @@ engine() {
     make -s -C examples/c check
 }
 growth() { scripts/growth.sh; }
-workloads() { RUNS=2 cargo run -q --release -p kvfolio-examples --bin kvf-workloads; }
+traces() { scripts/traces.sh; }
+instructions() { scripts/instructions.sh; }
+workloads() { scripts/workloads.sh; }
 
 if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
     echo "KVF_DATA=$KVF_DATA does not exist" >&2
     exit 1
 fi
 steps=("$@")
-all=(tools style docs unit cases soak noindex gates package firmware kernels engine growth workloads)
-[ ${#steps[@]} -gt 0 ] || steps=("${all[@]}")
+[ ${#steps[@]} -gt 0 ] || steps=(
+    tools style docs unit cases soak noindex gates fuzz faults package firmware kernels engine growth instructions
+    workloads traces
+)
 for step in "${steps[@]}"; do
     echo "=== $step"
     start=$SECONDS

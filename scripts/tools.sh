@@ -6,7 +6,8 @@ set -euo pipefail
 
 declare -A package=(
     [cc]=gcc [gcc]=gcc [g++]=g++ [clang]=clang [clang++]=clang [valgrind]=valgrind [nm]=binutils [python3]=python3
-    [pip]=python3-pip [make]=make [asan-clang]=libclang-rt-14-dev [ld.lld-19]=lld-19
+    [pip]=python3-pip [make]=make [asan-clang]=libclang-rt-14-dev [fuzzer]=libclang-rt-14-dev [patch]=patch
+    [ld.lld-19]=lld-19
     [cmake]=cmake [pkg-config]=pkg-config
     [qemu-system-arm]=qemu-system-arm [qemu-system-riscv32]=qemu-system-misc
     [core-sources]="rustc-web cargo-web rust-web-src"
@@ -16,6 +17,7 @@ has() {
     case $1 in
         pip) python3 -m pip --version >/dev/null 2>&1 ;;
         asan-clang) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a' >/dev/null ;;
+        fuzzer) [ -e "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ] ;;
         core-sources) # of the system's own Rust: rustup's has none
             local rustc
             rustc=$(command -p -v rustc) && [ -d "$("$rustc" --print sysroot)/lib/rustlib/src/rust/library/core" ]

@@ -10,6 +10,7 @@ use crate::ids::SequenceId;
 use crate::index::INDEX;
 use crate::pages::{Holder, NULL};
 use crate::sequence::{Kind, Sequence};
+use crate::width::Id;
 
 /// What becomes of a closed sequence's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Cache<'_> {
     /// Releases the entries of a row, other than the anchor's, from `end` on, last first.
     pub(crate) fn release_row(&mut self, holder: u32, group: u32, end: u32, who: Holder) {
         let pages = &mut self.pages;
-        while self.tables.pop_chunk(holder, group, (end, 0), |_, page| pages.unhold(page, who)) {}
+        while self.tables.pop_chunk(holder, group, end, |_, popped| pages.unhold_all(popped, who)) {}
     }
 
     /// Releases the anchor's entries from `end` on, last first, and moves the tip up to `depth`.
@@ -80,23 +81,29 @@ impl Cache<'_> {
         }
         let state = self.holders.get(holder);
         let (mut node, mut node_depth, mut duplicates) = (state.tip, state.depth, state.duplicates);
-        // Without duplicates the path alone keeps its entries.
-        let silent = if duplicates == 0 { state.depth } else { 0 };
         let (pages, index) = (&mut self.pages, &self.index);
-        let mut give = |entry: u32, page: u32| {
-            if entry >= state.depth {
-                pages.unhold(page, who);
-            } else if duplicates > 0 {
-                let at = entry.saturating_add(1);
-                node = index.ancestor(pages, node, node_depth.saturating_sub(at));
-                node_depth = at;
-                if page != node {
-                    pages.unhold(page, who);
-                    duplicates = duplicates.saturating_sub(1);
+        let mut give = |base: u32, popped: &[Id]| {
+            // Entries behind the path have a reference each.
+            let (on_path, behind) =
+                popped.split_at_checked(state.depth.saturating_sub(base) as usize).unwrap_or((popped, &[]));
+            pages.unhold_all(behind, who);
+            if duplicates == 0 {
+                return; // the path alone keeps the others
+            }
+            let end = base.saturating_add(u32::try_from(on_path.len()).unwrap_or(0));
+            for (entry, page) in (base..end).zip(on_path.iter().map(|page| page.get())).rev() {
+                if page != NULL && duplicates > 0 {
+                    let at = entry.saturating_add(1);
+                    node = index.ancestor(pages, node, node_depth.saturating_sub(at));
+                    node_depth = at;
+                    if page != node {
+                        pages.unhold(page, who);
+                        duplicates = duplicates.saturating_sub(1);
+                    }
                 }
             }
         };
-        while self.tables.pop_chunk(holder, anchor, (end, silent), &mut give) {}
+        while self.tables.pop_chunk(holder, anchor, end, &mut give) {}
         let depth = depth.min(state.depth);
         if depth < state.depth {
             let tip = self.index.ancestor(&self.pages, state.tip, state.depth.saturating_sub(depth));

@@ -166,10 +166,12 @@ impl Cache<'_> {
     /// below that of a page behind it. Gives the tokens concerned. O(pages).
     ///
     /// # Errors
-    /// `Argument` for a class beyond the configured ones or under LFU, `Stale`.
+    /// `Argument` for a class beyond the configured ones, or where the index is in a pool under LFU, `Stale`.
     pub fn set_class(&mut self, prompt: &Prompt<'_>, class: u8) -> Result<u32, Error> {
-        let anchor_pool = self.pages.pools.get(self.limits.anchor_pool);
-        if u32::from(class) >= self.limits.classes || anchor_pool.policy == crate::Policy::Lfu as u32 {
+        // Without an index no pool carries one.
+        let lfu = self.index.is_enabled()
+            && self.pages.pools.get(self.limits.anchor_pool).policy == crate::Policy::Lfu as u32;
+        if u32::from(class) >= self.limits.classes || lfu {
             return Err(Error::Argument);
         }
         let (tip, depth) = self.path_of(prompt)?;

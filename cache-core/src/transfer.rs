@@ -73,7 +73,7 @@ impl Cache<'_> {
     }
 
     /// Ends a transfer. A load that failed leaves pages of unknown content: they leave the index with all that is behind
-    /// them, and no sequence that uses them publishes beyond. O(pages), after a failed load O(sequences + pages).
+    /// them, tickets for them become stale, and no sequence that uses them publishes beyond. O(pages), after a failed load O(sequences + pages).
     ///
     /// # Errors
     /// `Stale`.

@@ -30,7 +30,6 @@ pub struct Outcome {
 ///
 /// # Errors
 /// What the cache answered to an operation that it refused.
-#[inline(never)] // profilers toggle on it
 pub fn run(work: &Workload) -> Result<Outcome, Error> {
     let pools = [PoolConfig { pages: work.pages, ..PoolConfig::default() }];
     let groups = [GroupConfig::FULL];
@@ -51,28 +50,8 @@ pub fn run(work: &Workload) -> Result<Outcome, Error> {
     let mut storage = OwnedStorage::new(&config).map_err(|_| Error::Argument)?;
     let mut cache = Cache::new(&config, storage.lend()).map_err(|_| Error::Argument)?;
     let mut sequences = vec![SequenceId::default(); work.requests as usize];
-    let mut accepts = [Accept::default(); BATCH];
     let start = ThreadTime::now();
-    let mut rest = work.operations.as_slice();
-    while let Some((operation, behind)) = rest.split_first() {
-        match operation.kind {
-            Kind::Admit => sequences[operation.request as usize] = admit(&mut cache, work, operation)?,
-            Kind::Release => cache.close(sequences[operation.request as usize], CloseMode::Keep)?,
-            Kind::Grow => {
-                let next = |next: &&Operation| next.kind == Kind::Grow;
-                let count = rest.iter().take(BATCH).take_while(next).count();
-                match &rest[..count] {
-                    [_] => {
-                        cache.append(sequences[operation.request as usize], work.tokens_of(operation))?;
-                    }
-                    step => grow(&mut cache, work, step, &sequences, &mut accepts)?,
-                }
-                rest = &rest[count..];
-                continue;
-            }
-        }
-        rest = behind;
-    }
+    operate(&mut cache, work, &mut sequences)?;
     let seconds = start.elapsed().as_secs_f64();
     let counters = cache.stats().counters;
     Ok(Outcome {
@@ -82,6 +61,33 @@ pub fn run(work: &Workload) -> Result<Outcome, Error> {
         bytes_per_page: counts.bytes() as f64 / f64::from(work.pages),
         digest: cache.digest(),
     })
+}
+
+/// The operations alone, without making a cache or its digest.
+#[inline(never)] // instruction counters toggle on it
+fn operate(cache: &mut Cache<'_>, work: &Workload, sequences: &mut [SequenceId]) -> Result<(), Error> {
+    let mut accepts = [Accept::default(); BATCH];
+    let mut rest = work.operations.as_slice();
+    while let Some((operation, behind)) = rest.split_first() {
+        match operation.kind {
+            Kind::Admit => sequences[operation.request as usize] = admit(cache, work, operation)?,
+            Kind::Release => cache.close(sequences[operation.request as usize], CloseMode::Keep)?,
+            Kind::Grow => {
+                let next = |next: &&Operation| next.kind == Kind::Grow;
+                let count = rest.iter().take(BATCH).take_while(next).count();
+                match &rest[..count] {
+                    [_] => {
+                        cache.append(sequences[operation.request as usize], work.tokens_of(operation))?;
+                    }
+                    step => grow(cache, work, step, sequences, &mut accepts)?,
+                }
+                rest = &rest[count..];
+                continue;
+            }
+        }
+        rest = behind;
+    }
+    Ok(())
 }
 
 fn admit(cache: &mut Cache<'_>, work: &Workload, operation: &Operation) -> Result<SequenceId, Error> {

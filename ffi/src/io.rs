@@ -52,7 +52,7 @@ pub unsafe extern "C" fn kvf_io_begin_ticket(
 }
 
 /// Ends a transfer; `result` is KVF_IO_OK or KVF_IO_FAILED. After a load that failed, its pages and all behind them leave
-/// the index.
+/// the index, and tickets for them are stale.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_io_end(cache: *mut kvf_cache, transfer: kvf_transfer, result: u32) -> kvf_status {
     let end = || {

@@ -242,16 +242,10 @@ fn soak(spec: &Spec, ops: usize, seed: u64, without: Option<&str>) -> Result<u64
 
 fn shortened(spec: &Spec, program: &[Op], message: &str) -> String {
     std::panic::set_hook(Box::new(|_| {}));
-    let run = |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).err();
-    let first = run(spec, program).map_or(message.into(), |failure| failure.message);
-    let kind = shrink::kind(&first);
-    let runs = core::cell::Cell::new(0);
-    let fails = |spec: &Spec, ops: &[Op]| {
-        runs.set(runs.get() + 1);
-        runs.get() < MOST_RUNS && run(spec, ops).is_some_and(|failure| shrink::kind(&failure.message) == kind)
-    };
-    let (spec, ops) = shrink::program(spec, program, &fails);
-    let message = run(&spec, &ops).map_or(first, |failure| failure.message);
+    let reason =
+        |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).err().map(|failure| failure.message);
+    let found = shrink::shorten(spec, program, &reason, MOST_RUNS);
     let _ = std::panic::take_hook();
+    let (message, spec, ops) = found.unwrap_or_else(|| (message.into(), spec.clone(), program.to_vec()));
     format!("{message}\n{}", text::print_program("found", &spec, &ops))
 }

@@ -1,7 +1,10 @@
 //! Text and bytes say the same.
 
+use kvfolio_tests::case::{self, Verdict};
+use kvfolio_tests::op::Op;
 use kvfolio_tests::rng::Rng;
-use kvfolio_tests::{bytes, text};
+use kvfolio_tests::spec::Spec;
+use kvfolio_tests::{bytes, drivers, shrink, stream, text};
 
 #[test]
 fn every_byte_string_is_a_program_and_has_a_text_form() {
@@ -39,6 +42,29 @@ fn an_empty_string_and_one_byte_are_programs() {
         assert!(spec.is_valid());
         assert!(ops.is_empty());
     }
+}
+
+#[test]
+fn a_failing_program_is_shortened_to_what_its_failure_needs() {
+    let (spec, ops) = stream::guided_program(3, None, 300);
+    let fails = |_: &Spec, ops: &[Op]| {
+        let fork = ops.iter().position(|op| matches!(op, Op::Fork { .. }))?;
+        ops[fork..].iter().any(|op| matches!(op, Op::Close { .. })).then(|| format!("a fork at {fork} and a close"))
+    };
+    let (message, _, short) = shrink::shorten(&spec, &ops, &fails, 2_000).expect("it fails");
+    assert!(matches!(short.as_slice(), [Op::Fork { .. }, Op::Close { .. }]), "{message}: {short:?}");
+    assert!(shrink::shorten(&spec, &[Op::Check], &fails, 2_000).is_none());
+}
+
+#[test]
+fn a_watched_case_tells_every_op_up_to_the_one_that_fails() {
+    let cases = text::parse("CASE x\nP4 N4\nOPEN A\nAPPEND A 0..4\nMARK m\nCLOSE A\nEVICT 1 => freed 2\nDRAIN\n");
+    let mut told = Vec::new();
+    let verdict = case::run_caught(&cases.expect("parses")[0], &drivers::all, &mut |done| {
+        told.push((done.nth, done.status.is_some()));
+    });
+    assert!(matches!(verdict, Verdict::Failed(message) if message.contains("line 7")));
+    assert_eq!(told, [(0, true), (1, true), (2, true), (3, false)]);
 }
 
 #[test]

@@ -9,20 +9,18 @@ use kvfolio_tests::spec::Spec;
 use kvfolio_tests::stream::{self, Build};
 use kvfolio_tests::{drivers, shrink, text};
 
+/// Runs that shortening a failure may take.
+const MOST_RUNS: u32 = 3_000;
+
 /// Runs seeds and shows the first failure as a short case.
 fn sweep(seeds: core::ops::Range<u64>, program: fn(u64) -> (Spec, Vec<Op>), build: Build<'_>) {
     for seed in seeds {
         let (spec, ops) = program(seed);
-        let Err(failure) = stream::run_caught(&spec, &ops, build, 1) else {
-            continue;
-        };
-        let kind = shrink::kind(&failure.message);
-        let fails = |spec: &Spec, ops: &[Op]| {
-            stream::run_caught(spec, ops, build, 1).is_err_and(|other| shrink::kind(&other.message) == kind)
-        };
-        let (spec, ops) = shrink::program(&spec, &ops, &fails);
-        let last = stream::run_caught(&spec, &ops, build, 1).err().unwrap_or(failure);
-        panic!("seed {seed}: {}\n{}", last.message, text::print_program("found", &spec, &ops));
+        let reason =
+            |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, build, 1).err().map(|failure| failure.message);
+        if let Some((message, spec, ops)) = shrink::shorten(&spec, &ops, &reason, MOST_RUNS) {
+            panic!("seed {seed}: {message}\n{}", text::print_program("found", &spec, &ops));
+        }
     }
 }
 

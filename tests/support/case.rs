@@ -146,8 +146,31 @@ pub enum Verdict {
 /// Pages of a pool above which not every op is followed by the full comparison.
 const LARGE: u32 = 4096;
 
+/// What one op did, for who watches a run.
+pub struct Done<'r> {
+    /// Index of the op among those of the case.
+    pub nth: usize,
+    /// The op as it was written.
+    pub op: &'r Op,
+    /// Its answer; `None` when it failed.
+    pub status: Option<Status>,
+    /// Digest of the leading machine after it.
+    pub digest: u64,
+}
+
 /// Runs a case on the machines that `build` makes from its configuration.
 pub fn run(case: &Case, build: Build<'_>) -> Verdict {
+    watched(case, build, &mut |_| {})
+}
+
+/// As [`run`], with a panic of any machine turned into a failure, and each op told when it is done.
+pub fn run_caught(case: &Case, build: Build<'_>, watch: &mut dyn FnMut(Done<'_>)) -> Verdict {
+    let run = core::panic::AssertUnwindSafe(|| watched(case, build, watch));
+    std::panic::catch_unwind(run)
+        .unwrap_or_else(|cause| Verdict::Failed(format!("panic: {}", crate::stream::panic_text(cause.as_ref()))))
+}
+
+fn watched(case: &Case, build: Build<'_>, watch: &mut dyn FnMut(Done<'_>)) -> Verdict {
     let machines = match build(&case.spec) {
         Ok(machines) => machines,
         Err(reason) => return Verdict::Skipped(reason),
@@ -160,9 +183,15 @@ pub fn run(case: &Case, build: Build<'_>) -> Verdict {
         harness.thorough_every = 64;
     }
     let mut run = Run { harness, bound: BTreeMap::new(), marks: BTreeMap::new() };
+    let mut nth = 0;
     for step in &case.steps {
-        match run.step(step) {
-            Ok(()) => {}
+        let result = run.step(step);
+        if let Some(op) = &step.op {
+            watch(Done { nth, op, status: result.as_ref().ok().copied(), digest: run.harness.digest() });
+            nth += 1;
+        }
+        match result {
+            Ok(_) => {}
             Err(Stop::Unsupported) => return Verdict::Skipped(format!("line {}: not supported", step.line)),
             Err(Stop::Fault(fault)) => return Verdict::Failed(format!("line {}: {fault}", step.line)),
         }
@@ -185,14 +214,14 @@ struct Run {
 }
 
 impl Run {
-    fn step(&mut self, step: &Step) -> Result<(), Stop> {
+    fn step(&mut self, step: &Step) -> Result<Status, Stop> {
         let before = self.harness.digest();
         let outcome = match &step.op {
             Some(op) => self.harness.apply(op).map_err(Stop::Fault)?,
             None => Outcome::OK,
         };
         if step.any_status {
-            return Ok(());
+            return Ok(outcome.status);
         }
         if outcome.status == Status::Unsupported {
             return Err(Stop::Unsupported);
@@ -211,7 +240,7 @@ impl Run {
         for expect in &step.expects {
             self.expect(expect, &outcome, before).map_err(Stop::Fault)?;
         }
-        Ok(())
+        Ok(outcome.status)
     }
 
     fn expect(&mut self, expect: &Expect, outcome: &Outcome, before: u64) -> Result<(), String> {

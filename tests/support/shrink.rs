@@ -103,3 +103,18 @@ pub fn program(spec: &Spec, program: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool
         best = next;
     }
 }
+
+/// Says why a program fails, `None` when it does not.
+pub type Reason<'r> = &'r dyn Fn(&Spec, &[Op]) -> Option<String>;
+
+/// The shortest program found in `runs` runs that fails in the same way, and its reason. `None` when it does not fail.
+pub fn shorten(spec: &Spec, ops: &[Op], reason: Reason<'_>, runs: u32) -> Option<(String, Spec, Vec<Op>)> {
+    let wanted = kind(&reason(spec, ops)?);
+    let left = core::cell::Cell::new(runs);
+    let fails = |spec: &Spec, ops: &[Op]| {
+        left.set(left.get().saturating_sub(1));
+        left.get() > 0 && reason(spec, ops).is_some_and(|message| kind(&message) == wanted)
+    };
+    let (spec, ops) = program(spec, ops, &fails);
+    Some((reason(&spec, &ops)?, spec, ops))
+}

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::op::Op;
 use crate::rng::Rng;
 use crate::runner::{self, Harness};
-use crate::spec::Spec;
+use crate::spec::{GroupKind, GroupSpec, IndexKind, Spec};
 
 /// Makes the machines that must agree with the model on a configuration.
 pub type Build<'b> = &'b dyn Fn(&Spec) -> Result<Vec<Box<dyn Machine>>, String>;
@@ -29,7 +29,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     (spec.leases, spec.spans) = (spec.leases.min(16), spec.spans.min(256));
     spec.groups.truncate(6);
     if spec.anchor().is_none() {
-        spec.groups[0].kind = crate::spec::GroupKind::Full;
+        spec.groups[0].kind = GroupKind::Full;
         spec.groups[0].ring = 0;
     }
     let limits =
@@ -40,10 +40,27 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     (spec, ops)
 }
 
+/// Keeps a scenario from anywhere to what the model describes, and to a size that runs in milliseconds.
+pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
+    spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
+    spec.groups.truncate(6);
+    if spec.index != IndexKind::None && spec.anchor().is_none() {
+        spec.groups[0] = GroupSpec { kind: GroupKind::Full, ring: 0, ..spec.groups[0] };
+    }
+    for limit in [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.leases] {
+        *limit = (*limit).min(32);
+    }
+    (spec.events, spec.spans) = (spec.events.min(1 << 10), spec.spans.min(256));
+    spec.table_chunks = spec.table_chunks.min(1 << 12);
+    ops.retain(op_is_small);
+}
+
 /// Keeps escapes of the byte form from asking for unreasonably much.
 fn op_is_small(op: &Op) -> bool {
     match op {
-        Op::Append { tokens, .. } | Op::Match { tokens, .. } | Op::Lookup { tokens, .. } => tokens.len() <= 256,
+        Op::Open { spans, .. } | Op::AddSpans { spans, .. } => spans.len() <= 16,
+        Op::Match { tokens, spans, .. } | Op::Lookup { tokens, spans, .. } => tokens.len() <= 256 && spans.len() <= 16,
+        Op::Append { tokens, .. } => tokens.len() <= 256,
         Op::PlanAdd { count, tokens, .. } | Op::Reserve { count, tokens, .. } => {
             *count <= 256 && tokens.as_ref().is_none_or(|tokens| tokens.len() <= 256)
         }
@@ -95,9 +112,13 @@ pub fn run(spec: &Spec, ops: &[Op], build: Build<'_>, thorough_every: u32) -> Re
 /// The first difference or panic.
 pub fn run_caught(spec: &Spec, ops: &[Op], build: Build<'_>, thorough_every: u32) -> Result<u64, Failure> {
     let run = core::panic::AssertUnwindSafe(|| run(spec, ops, build, thorough_every));
-    std::panic::catch_unwind(run).unwrap_or_else(|cause| {
-        let text = cause.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).into()));
-        Err(Failure { op: 0, message: format!("panic: {}", text.unwrap_or_default()) })
-    })
+    std::panic::catch_unwind(run)
+        .unwrap_or_else(|cause| Err(Failure { op: 0, message: format!("panic: {}", panic_text(cause.as_ref())) }))
+}
+
+/// What a panic said, on one line.
+pub(crate) fn panic_text(cause: &(dyn core::any::Any + Send)) -> String {
+    let text = cause.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| cause.downcast_ref::<&str>().copied());
+    text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

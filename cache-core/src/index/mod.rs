@@ -121,7 +121,7 @@ impl<'m> Index<'m> {
         self.tokens.slice(u64::from(page) << self.shift, self.page_tokens)
     }
 
-    /// Stores tokens in a page from an offset on; they fit.
+    /// Stores tokens from an offset of a page on, and in the pages with the ids behind it.
     #[inline]
     pub(crate) fn store(&mut self, page: u32, offset: u32, tokens: &[u32]) {
         self.tokens.put((u64::from(page) << self.shift) | u64::from(offset), tokens);
@@ -136,20 +136,15 @@ impl<'m> Index<'m> {
         let (mut position, mut rest) = (from, tokens);
         while !rest.is_empty() {
             let pages = tables.rest(&mut cursor, position >> self.shift);
-            for page in pages.iter().take_while(|page| !page.is_null()).map(|page| page.get()) {
-                let offset = position & self.page_tokens.wrapping_sub(1);
-                let room = self.page_tokens.wrapping_sub(offset);
-                let (here, behind) = rest.split_at_checked(room as usize).unwrap_or((rest, &[]));
-                self.store(page, offset, here);
-                position = position.wrapping_add(room);
-                rest = behind;
-                if rest.is_empty() {
-                    break;
-                }
-            }
-            if pages.is_empty() || pages.contains(&Id::NULL) {
-                break;
-            }
+            let Some(page) = pages.first().map(|page| page.get()).filter(|&page| page != NULL) else { break };
+            // Pages with consecutive ids have adjacent token areas.
+            let run = pages.iter().zip(page..).take_while(|&(page, next)| page.get() == next).count();
+            let offset = position & self.page_tokens.wrapping_sub(1);
+            let room = (u32::try_from(run).unwrap_or(0) << self.shift).wrapping_sub(offset);
+            let (here, behind) = rest.split_at_checked(room as usize).unwrap_or((rest, &[]));
+            self.store(page, offset, here);
+            position = position.wrapping_add(room);
+            rest = behind;
         }
     }
 
@@ -249,7 +244,7 @@ impl<'m> Index<'m> {
     }
 
     /// Takes a page without children out of the tree.
-    #[inline]
+    #[inline(always)] // eviction is a loop of these
     pub(crate) fn unlink(&mut self, pages: &mut Pages<'_>, page: u32) {
         let parent = pages.parent(page);
         if pages.is_probed(page) {

@@ -47,18 +47,40 @@ impl FreeSet {
         words.get(first.saturating_add(id >> 6)) & bit(id) != 0
     }
 
+    #[inline]
     pub(crate) fn insert(&self, words: &mut Slots<'_, u64>, id: u32) {
-        let mut id = id;
-        for level in self.levels() {
-            let was_empty = words.with(level.saturating_add(id >> 6), |word| {
-                let was_empty = *word == 0;
-                *word |= bit(id);
-                was_empty
-            });
-            if !was_empty {
-                break;
+        let [level, ..] = self.level;
+        let was_empty = words.with(level.wrapping_add(id >> 6), |word| {
+            let was_empty = *word == 0;
+            *word |= bit(id);
+            was_empty
+        });
+        if was_empty {
+            self.insert_run(words, id, 1); // and in the summaries
+        }
+    }
+
+    /// Adds `count` consecutive ids.
+    #[inline]
+    pub(crate) fn insert_run(&self, words: &mut Slots<'_, u64>, first: u32, count: u32) {
+        let (mut id, mut left) = (first, count);
+        while left > 0 {
+            let here = 64_u32.wrapping_sub(id & 63).min(left);
+            let (mut at, mut bits) = (id, mask(here) << (id & 63));
+            for level in self.levels() {
+                let is_noted = words.with(level.saturating_add(at >> 6), |word| {
+                    let others = *word & !bits;
+                    *word |= bits;
+                    others != 0
+                });
+                if is_noted {
+                    break;
+                }
+                at >>= 6;
+                bits = bit(at);
             }
-            id >>= 6;
+            id = id.wrapping_add(here);
+            left = left.wrapping_sub(here);
         }
     }
 
@@ -109,7 +131,7 @@ impl FreeSet {
 
     fn remove_run(&self, words: &mut Slots<'_, u64>, id: u32, count: u32) {
         let mut id = id;
-        let mut mask = if count >= 64 { u64::MAX } else { bit(count).wrapping_sub(1) } << (id & 63);
+        let mut mask = mask(count) << (id & 63);
         for level in self.levels() {
             let empty = words.with(level.saturating_add(id >> 6), |word| {
                 *word &= !mask;
@@ -127,6 +149,12 @@ impl FreeSet {
 #[inline]
 fn bit(id: u32) -> u64 {
     1 << (id & 63)
+}
+
+/// The lowest `count` bits.
+#[inline]
+fn mask(count: u32) -> u64 {
+    if count >= 64 { u64::MAX } else { bit(count).wrapping_sub(1) }
 }
 
 #[cfg(test)]

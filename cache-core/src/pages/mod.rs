@@ -282,9 +282,7 @@ impl<'m> Pages<'m> {
             state.peak = state.peak.max(state.used());
             state.base.saturating_add(id)
         });
-        for page in first..first.saturating_add(count) {
-            self.records.set(page, PageRecord::taken());
-        }
+        self.records.slice_mut(u64::from(first), count).fill(PageRecord::taken());
         (first, count)
     }
 

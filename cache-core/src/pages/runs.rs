@@ -4,7 +4,8 @@
 //! list once a run and each record once.
 
 use super::order::List;
-use super::{NULL, PageRecord, Pages};
+use super::{Holder, NULL, PageRecord, Pages};
+use crate::width::Id;
 
 /// Victims taken out of the order at once. They lie on the stack, of which small machines have little.
 pub(crate) type Victims = [u32; if cfg!(target_pointer_width = "64") { 64 } else { 16 }];
@@ -98,6 +99,52 @@ impl Pages<'_> {
                 pool.peak = pool.peak.max(pool.used());
             });
         }
+    }
+
+    /// Removes one reference of each page, last first; NULL is skipped. Private pages that nobody else has become FREE in
+    /// runs.
+    pub(crate) fn unhold_all(&mut self, pages: &[Id], holder: Holder) {
+        let counts_alone = holder == Holder::Live && self.counts_alone();
+        let mut rest = pages;
+        while let Some((page, before)) = rest.split_last() {
+            let page = page.get();
+            rest = before;
+            if page == NULL {
+                continue;
+            }
+            if !counts_alone || !self.has_one_owner(page) {
+                self.unhold(page, holder);
+                continue;
+            }
+            let pool = self.pool_of(page);
+            let base = self.pools.get(pool).base;
+            let mut first = page;
+            while let Some((next, before)) = rest.split_last()
+                && next.get() == first.wrapping_sub(1)
+                && next.get() > base
+                && self.has_one_owner(next.get())
+            {
+                first = next.get();
+                rest = before;
+            }
+            self.free_run(pool, first, page.wrapping_sub(first).wrapping_add(1));
+        }
+    }
+
+    /// Whether a page is private and has one reference.
+    #[inline]
+    fn has_one_owner(&self, page: u32) -> bool {
+        self.records.at(page).is_some_and(|record| record.count() == 1 && record.parent() == NULL)
+    }
+
+    /// Gives pages without references, not indexed, back to their free set.
+    fn free_run(&mut self, pool: u32, first: u32, count: u32) {
+        self.records.slice_mut(u64::from(first), count).fill(PageRecord::default());
+        let words = &mut self.words;
+        self.pools.with(pool, |pool| {
+            pool.free = pool.free.saturating_add(count);
+            pool.set.insert_run(words, first.wrapping_sub(pool.base), count);
+        });
     }
 
     fn put_list(&mut self, pool: u32, at: u32, list: List) {

@@ -1,12 +1,13 @@
 //! Ending a plan: commit keeps what was accepted, abort takes everything back but the evictions.
 
-use super::{HAS_IDS, IN_PAGE, NO_NODE, PlanEntry};
+use super::{HAS_IDS, IN_PAGE, NO_NODE, PlanCopy, PlanEntry};
 use super::{OF_SEAL, OF_TIP};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::mem::bump;
 use crate::namespace::UNKNOWN_OWNER;
 use crate::pages::{Holder, NULL, Pages};
+use crate::width::Id;
 
 /// What became of one sequence's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,17 +95,32 @@ impl Cache<'_> {
         if self.plan.is_finished() { Ok(self.plan.entry_count) } else { Err(Error::PlanState) }
     }
 
-    /// Lets the sources of copies go.
+    /// Lets the sources of copies go: of each sequence, like all releases, the anchor's last.
     fn settle_copies(&mut self) {
+        let mut of_anchor: Option<PlanCopy> = None;
         for nth in 0..self.plan.copy_count {
             let copy = self.plan.copy(nth);
-            self.pages.set_replaced_if_private(copy.source);
-            self.pages.unhold(copy.source, Holder::Live);
-            if copy.group == self.limits.anchor {
-                // From here on the page is the sequence's own.
-                let holder = self.plan.entries.get(copy.entry).holder;
-                self.holders.with(holder, |sequence| sequence.inherited = sequence.inherited.min(copy.at));
+            if let Some(last) = of_anchor.take_if(|last| last.entry != copy.entry) {
+                self.let_source_go(&last);
             }
+            if copy.group == self.limits.anchor && self.pages.is_indexed(copy.source) {
+                of_anchor = Some(copy);
+            } else {
+                self.let_source_go(&copy);
+            }
+        }
+        if let Some(last) = of_anchor {
+            self.let_source_go(&last);
+        }
+    }
+
+    fn let_source_go(&mut self, copy: &PlanCopy) {
+        self.pages.set_replaced_if_private(copy.source);
+        self.pages.unhold(copy.source, Holder::Live);
+        if copy.group == self.limits.anchor {
+            // From here on the page is the sequence's own.
+            let holder = self.plan.entries.get(copy.entry).holder;
+            self.holders.with(holder, |sequence| sequence.inherited = sequence.inherited.min(copy.at));
         }
     }
 
@@ -209,11 +225,13 @@ impl Cache<'_> {
                 let sequence = self.holders.get(entry.holder);
                 let end = self.stored_end(index, sequence, sequence.len);
                 let pages = &mut self.pages;
-                let mut give = |_, page| {
-                    pages.disown(page);
-                    pages.unhold(page, Holder::Live);
+                let mut give = |_, popped: &[Id]| {
+                    for page in popped.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
+                        pages.disown(page);
+                        pages.unhold(page, Holder::Live);
+                    }
                 };
-                while self.tables.pop_chunk(entry.holder, index, (end, 0), &mut give) {}
+                while self.tables.pop_chunk(entry.holder, index, end, &mut give) {}
             }
             self.touch_tables(entry.holder, 0);
             self.holders.with(entry.holder, |sequence| (sequence.writable, sequence.plan) = (0, 0));

@@ -4,37 +4,22 @@ use super::{CHUNK_ENTRIES, ChunkLink, MASK, SHIFT, Tables};
 use crate::width::Id;
 
 impl Tables<'_> {
-    /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it; `give` gets each with its
-    /// page, last first, but for those below `silent`. False when there is no such chunk.
-    pub(crate) fn pop_chunk(
-        &mut self,
-        holder: u32,
-        group: u32,
-        (keep, silent): (u32, u32),
-        mut give: impl FnMut(u32, u32),
-    ) -> bool {
+    /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it. `give` gets the number of the
+    /// first and what they hold, NULL where that is no page. False when there is no such chunk.
+    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32, mut give: impl FnMut(u32, &[Id])) -> bool {
         let index = self.row(holder, group);
         let tail = self.rows.get(index).tail;
         let base = self.links.get(tail).number << SHIFT;
-        let end = base.wrapping_add(CHUNK_ENTRIES);
-        if tail == 0 || end <= keep {
+        if tail == 0 || base.wrapping_add(CHUNK_ENTRIES) <= keep {
             return false;
         }
         let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
-        let first = keep.max(base);
-        let told = silent.max(first).min(end);
-        let mut any = false;
-        for (entry, page) in (base..end).zip(area.iter_mut()).rev().take(end.wrapping_sub(told) as usize) {
-            let page = core::mem::take(page);
-            if !page.is_null() {
-                any = true;
-                give(entry, page.get());
-            }
+        let popped = area.get_mut(keep.saturating_sub(base) as usize..).unwrap_or(&mut []);
+        let any = popped.iter().any(|page| !page.is_null());
+        if any {
+            give(keep.max(base), popped);
+            popped.fill(Id::NULL);
         }
-        let quiet = first.wrapping_sub(base) as usize..told.wrapping_sub(base) as usize;
-        let quiet = area.get_mut(quiet).unwrap_or(&mut []);
-        any |= quiet.iter().any(|page| !page.is_null());
-        quiet.fill(Id::NULL);
         if area.iter().all(|page| page.is_null()) {
             self.unlink(index, tail);
             return true;

@@ -110,9 +110,8 @@ impl Model {
     }
 
     pub(super) fn set_class(&mut self, ns: u16, tokens: &[u32], class: u8) -> Result<Outcome, Outcome> {
-        // Without an index the group is told that would carry it.
-        let carrier = self.spec.groups.iter().position(|group| group.kind == crate::spec::GroupKind::Full).unwrap_or(0);
-        if class >= self.classes() || self.policy((self.pool_of(carrier), 0)) == crate::spec::Policy::Lfu {
+        let lfu = |anchor: usize| self.policy((self.pool_of(anchor), 0)) == crate::spec::Policy::Lfu;
+        if class >= self.classes() || self.spec.anchor().is_some_and(lfu) {
             return Err(Outcome::of(Status::Argument));
         }
         let (path, len) = self.prefix(ns, tokens)?;
