@@ -68,15 +68,24 @@ pub(crate) fn promise(scene: &mut Scene<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A sequence gets 16 pages whose tokens are unknown, and is closed.
+/// Sequences get 5 and 16 pages whose tokens are unknown; the one with 16 is closed at once, those with 5 at the end, so
+/// that pages are taken from all places of the words that say which are free.
 #[inline(never)]
 pub(crate) fn reserve_and_free(scene: &mut Scene<'_>) -> Result<(), Error> {
-    for _ in 0..TIMES {
-        let sequence = scene.cache.open(&OpenParams::default())?;
-        scene.cache.plan_begin(0)?;
-        scene.cache.plan_add(sequence, 16 * PAGE, None)?;
-        scene.cache.plan_finish()?;
-        scene.cache.plan_commit(&[Accept::all(16 * PAGE)])?;
+    let mut kept = [SequenceId::default(); TIMES as usize];
+    for slot in &mut kept {
+        let mut both = [SequenceId::default(); 2];
+        for (sequence, tokens) in both.iter_mut().zip([5 * PAGE, 16 * PAGE]) {
+            *sequence = scene.cache.open(&OpenParams::default())?;
+            scene.cache.plan_begin(0)?;
+            scene.cache.plan_add(*sequence, tokens, None)?;
+            scene.cache.plan_finish()?;
+            scene.cache.plan_commit(&[Accept::all(tokens)])?;
+        }
+        scene.cache.close(both[1], CloseMode::Discard)?;
+        *slot = both[0];
+    }
+    for sequence in kept {
         scene.cache.close(sequence, CloseMode::Discard)?;
     }
     Ok(())
