@@ -18,7 +18,7 @@ mkdir -p "$work/found"
 source scripts/gate.sh
 
 # Edges that a run must reach in the instrumented code: the library, and with `lockstep` the tests too.
-declare -A floor=([c]=2900 [lockstep]=9500)
+declare -A floor=([c]=2500 [lockstep]=8500)
 
 strict="-std=c99 -Wall -Wextra -Wpedantic -Werror -Iinclude"
 sanitize="-g -O2 -fsanitize=address,undefined -fno-sanitize-recover=all"

@@ -32,7 +32,7 @@ noindex() {
         local run=(cargo run -q --release -p kvfolio-tests --no-default-features)
         [ $build = wide ] || run+=(--features narrow)
         "${run[@]}" --bin kvf-replay -- tests/cases/*.kvt >"$lines/$build"
-        "${run[@]}" --bin kvf-soak -- --ops 4000 | sed 's/ *[0-9.]* s / /' >>"$lines/$build"
+        "${run[@]}" --bin kvf-soak -- --ops 1500 | sed 's/ *[0-9.]* s / /' >>"$lines/$build"
     done
     grep ' passed, ' "$lines/narrow"
     # What narrow ids cannot number is skipped there.
