@@ -211,7 +211,8 @@ typedef struct kvf_config {
     uint32_t transfers;             /* Transfers under way at most. 0 = none. */
     uint32_t namespaces;            /* Namespaces at most, the default one included. 0 = 1. */
     uint32_t table_chunks;          /* Chunks of 32 table entries, over all sequences and groups.
-                                     * 0 = enough for every page to be in two tables. */
+                                     * 0 = enough for every page to be in two tables, or in one
+                                     * without an index, and two more for each table. */
     uint32_t plan_sequences;        /* Sequences in one plan at most. 0 = sequences. */
     uint32_t plan_tokens;           /* Tokens that one plan may carry at most. 0 = 64 per
                                      * sequence of a plan, at least 4,096. */

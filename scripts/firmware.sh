@@ -51,14 +51,17 @@ board() {
 }
 
 indexed() { [ "$1" = full ] && echo 1 || echo 0; }
-# firmware BUILD TRIPLE NAME FLAGS...
-firmware() {
-    local build=$1 triple=$2 name=$3
+# program BUILD TRIPLE NAME "SOURCES" FLAGS...
+program() {
+    local build=$1 triple=$2 name=$3 sources
+    sources=$(printf "$folder/%s.c " start semihosting memory $4)
     board "$triple"
     clang $cpu $c -Os -ffreestanding -fno-builtin -ffunction-sections -fdata-sections -DINDEXED="$(indexed "$build")" \
-        "${@:4}" -nostdlib --ld-path="$(command -v ld.lld-19)" -Wl,--gc-sections -Wl,-L,$folder -Wl,-T,$folder/$machine.ld \
-        $folder/{start,semihosting,memory,firmware,stream,text,stack}.c "$work/$build-$triple.a" -o "$work/$name"
+        "${@:5}" -nostdlib --ld-path="$(command -v ld.lld-19)" -Wl,--gc-sections -Wl,-L,$folder -Wl,-T,$folder/$machine.ld \
+        $sources "$work/$build-$triple.a" -o "$work/$name"
 }
+firmware() { program "$1" "$2" "$3" "firmware stream text stack" "${@:4}"; }
+minimal() { program "$1" "$2" "$3" minimal; }
 # emulate TRIPLE NAME: what it prints goes to NAME.out.
 emulate() {
     board "$1"
@@ -81,6 +84,7 @@ facts() {
     own_object "$work/$1-$2.a" || return
     size "$work/own.o" | awk -v of="$2 $1" 'NR == 2 { print of, "archive", $1 }'
     size "$work/$1-$2" | awk -v of="$2 $1" 'NR == 2 { print of, "text", $1; print of, "data", $2; print of, "bss", $3 }'
+    size "$work/$1-$2-minimal" | awk -v of="$2 $1" 'NR == 2 { print of, "minimal", $1 }'
     sed -n "s/^memory /$2 $1 memory /p" "$work/$1-$2.out"
     sed -n "s/^stack /$2 $1 /p" "$work/$1-$2-stack.out"
 }
@@ -108,6 +112,8 @@ for triple in $triples; do
         gate "$name: builds with its stack painted" firmware $build $triple $name-stack -DSEED=1 -DMEASURE_STACK || continue
         gate "$name: runs so" emulate $triple $name-stack
         gate "$name: and does the same" same_operations capi-$build.out $name-stack.out
+        gate "$name: the least that decodes builds" minimal $build $triple $name-minimal || continue
+        gate "$name: and runs" emulate $triple $name-minimal
         facts $build $triple >>"$work/facts"
     done
 done

@@ -5,13 +5,12 @@
 //! Pages of other groups have one reference per entry.
 
 use crate::cache::Cache;
-use crate::config::CHUNK_ENTRIES;
 use crate::error::Error;
 use crate::ids::SequenceId;
 use crate::index::INDEX;
 use crate::pages::{Holder, NULL};
 use crate::sequence::{Kind, Sequence};
-use crate::table::NO_ENTRIES;
+use crate::width::Id;
 
 /// What becomes of a closed sequence's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +69,8 @@ impl Cache<'_> {
 
     /// Releases the entries of a row, other than the anchor's, from `end` on, last first.
     pub(crate) fn release_row(&mut self, holder: u32, group: u32, end: u32, who: Holder) {
-        let mut entries = NO_ENTRIES;
-        while self.tables.pop_chunk(holder, group, end, &mut entries).is_some() {
-            self.pages.unhold_all(&entries, who);
-        }
+        let pages = &mut self.pages;
+        while self.tables.pop_chunk(holder, group, end, |_, popped| pages.unhold_all(popped, who)) {}
     }
 
     /// Releases the anchor's entries from `end` on, last first, and moves the tip up to `depth`.
@@ -84,28 +81,29 @@ impl Cache<'_> {
         }
         let state = self.holders.get(holder);
         let (mut node, mut node_depth, mut duplicates) = (state.tip, state.depth, state.duplicates);
-        let mut entries = NO_ENTRIES;
-        while let Some(base) = self.tables.pop_chunk(holder, anchor, end, &mut entries) {
-            if duplicates == 0 && base < state.depth && base.saturating_add(CHUNK_ENTRIES) <= state.depth {
-                continue; // the path alone keeps these
-            }
+        let (pages, index) = (&mut self.pages, &self.index);
+        let mut give = |base: u32, popped: &[Id]| {
             // Entries behind the path have a reference each.
             let (on_path, behind) =
-                entries.split_at_checked(state.depth.saturating_sub(base) as usize).unwrap_or((&entries, &[]));
-            self.pages.unhold_all(behind, who);
+                popped.split_at_checked(state.depth.saturating_sub(base) as usize).unwrap_or((popped, &[]));
+            pages.unhold_all(behind, who);
+            if duplicates == 0 {
+                return; // the path alone keeps the others
+            }
             let end = base.saturating_add(u32::try_from(on_path.len()).unwrap_or(0));
             for (entry, page) in (base..end).zip(on_path.iter().map(|page| page.get())).rev() {
                 if page != NULL && duplicates > 0 {
                     let at = entry.saturating_add(1);
-                    node = self.index.ancestor(&self.pages, node, node_depth.saturating_sub(at));
+                    node = index.ancestor(pages, node, node_depth.saturating_sub(at));
                     node_depth = at;
                     if page != node {
-                        self.pages.unhold(page, who);
+                        pages.unhold(page, who);
                         duplicates = duplicates.saturating_sub(1);
                     }
                 }
             }
-        }
+        };
+        while self.tables.pop_chunk(holder, anchor, end, &mut give) {}
         let depth = depth.min(state.depth);
         if depth < state.depth {
             let tip = self.index.ancestor(&self.pages, state.tip, state.depth.saturating_sub(depth));

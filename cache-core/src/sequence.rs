@@ -187,12 +187,12 @@ impl<'m> Holders<'m> {
 
     /// Times that it was opened, so that old handles are told apart.
     pub(crate) fn generation(&self, holder: u32) -> u32 {
-        self.slots.get(holder).generation
+        self.get(holder).generation
     }
 
     /// Generation and index of a holder's handle.
     pub(crate) fn handle(&self, kind: Kind, holder: u32) -> (u32, u32) {
-        (self.slots.get(holder).generation, holder.wrapping_sub(self.table(kind).start))
+        (self.get(holder).generation, holder.wrapping_sub(self.table(kind).start))
     }
 
     /// Opens the lowest free one, at the root of a namespace.
@@ -208,18 +208,24 @@ impl<'m> Holders<'m> {
             return Err(Shortage::of(resource, 1, 0).into());
         }
         let holder = table.start.wrapping_add(id).wrapping_sub(1);
-        let generation = self.slots.get(holder).generation.wrapping_add(1).max(1);
-        let fresh =
-            Sequence { handle: generation, generation, is_live: 1, namespace, tip: root, ..Sequence::default() };
-        self.slots.set(holder, fresh);
+        // Field by field: a whole record is much for a small stack.
+        self.slots.with(holder, |slot| {
+            let generation = slot.generation.wrapping_add(1).max(1);
+            *slot = Sequence::default();
+            (slot.handle, slot.generation, slot.is_live) = (generation, generation, 1);
+            (slot.namespace, slot.tip) = (namespace, root);
+        });
         self.count_live(kind, 1);
         Ok(holder)
     }
 
     /// Ends a holder whose rows and path have been released.
     pub(crate) fn close(&mut self, kind: Kind, holder: u32) {
-        let generation = self.slots.get(holder).generation;
-        self.slots.set(holder, Sequence { generation, ..Sequence::default() });
+        self.slots.with(holder, |slot| {
+            let generation = slot.generation;
+            *slot = Sequence::default();
+            slot.generation = generation;
+        });
         let table = *self.table(kind);
         table.free.insert(&mut self.words, holder.wrapping_sub(table.start).wrapping_add(1));
         self.count_live(kind, -1);
@@ -263,14 +269,13 @@ impl<'m> Holders<'m> {
 
     /// All live holders of a kind, by index.
     pub(crate) fn each(&self, kind: Kind) -> impl Iterator<Item = u32> + '_ {
-        self.range(kind).filter(|&holder| self.slots.get(holder).is_live == 1)
+        self.range(kind).filter(|&holder| self.get(holder).is_live == 1)
     }
 
     /// Puts a sequence at the end of the publish queue unless it is in it.
     pub(crate) fn enqueue(&mut self, holder: u32) {
-        let slot = self.slots.get(holder);
         let id = holder.wrapping_add(1);
-        if slot.queue_prev != 0 || self.queue_head == id {
+        if self.get(holder).queue_prev != 0 || self.queue_head == id {
             return;
         }
         let tail = self.queue_tail;
@@ -284,18 +289,18 @@ impl<'m> Holders<'m> {
 
     /// Takes a sequence out of the publish queue if it is in it.
     pub(crate) fn dequeue(&mut self, holder: u32) {
-        let slot = self.slots.get(holder);
+        let &Sequence { queue_prev, queue_next, .. } = self.get(holder);
         let id = holder.wrapping_add(1);
-        if slot.queue_prev == 0 && self.queue_head != id {
+        if queue_prev == 0 && self.queue_head != id {
             return;
         }
-        match slot.queue_prev {
-            0 => self.queue_head = slot.queue_next,
-            prev => self.slots.with(prev.wrapping_sub(1), |prev| prev.queue_next = slot.queue_next),
+        match queue_prev {
+            0 => self.queue_head = queue_next,
+            prev => self.slots.with(prev.wrapping_sub(1), |prev| prev.queue_next = queue_next),
         }
-        match slot.queue_next {
-            0 => self.queue_tail = slot.queue_prev,
-            next => self.slots.with(next.wrapping_sub(1), |next| next.queue_prev = slot.queue_prev),
+        match queue_next {
+            0 => self.queue_tail = queue_prev,
+            next => self.slots.with(next.wrapping_sub(1), |next| next.queue_prev = queue_prev),
         }
         self.slots.with(holder, |slot| (slot.queue_prev, slot.queue_next) = (0, 0));
     }

@@ -116,7 +116,8 @@ pub struct kvf_config {
     pub transfers: u32,
     /// Namespaces at most, the default one included. 0 = 1.
     pub namespaces: u32,
-    /// Chunks of 32 table entries, over all sequences and groups. 0 = enough for every page to be in two tables.
+    /// Chunks of 32 table entries, over all sequences and groups. 0 = enough for every page to be in two tables,
+    /// or in one without an index, and two more for each table.
     pub table_chunks: u32,
     /// Sequences in one plan at most. 0 = sequences.
     pub plan_sequences: u32,

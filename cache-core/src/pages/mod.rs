@@ -271,7 +271,7 @@ impl<'m> Pages<'m> {
 
     /// Takes `count` pages with consecutive ids inside one aligned block of 64, or none.
     pub(crate) fn take_run(&mut self, pool: u32, count: u32) -> (u32, u32) {
-        let Pool { set, pages, .. } = self.pools.get(pool);
+        let Some(&Pool { set, pages, .. }) = self.pools.at(pool) else { return (NULL, 0) };
         let id = set.take_run(&mut self.words, count, pages);
         self.taken(pool, id, if id == 0 { 0 } else { count })
     }

@@ -6,8 +6,8 @@ use crate::cache::Cache;
 use crate::error::Error;
 use crate::mem::bump;
 use crate::namespace::UNKNOWN_OWNER;
-use crate::pages::{Holder, NULL};
-use crate::table::NO_ENTRIES;
+use crate::pages::{Holder, NULL, Pages};
+use crate::width::Id;
 
 /// What became of one sequence's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -224,13 +224,14 @@ impl Cache<'_> {
             for index in 0..self.limits.groups {
                 let sequence = self.holders.get(entry.holder);
                 let end = self.stored_end(index, sequence, sequence.len);
-                let mut pages = NO_ENTRIES;
-                while self.tables.pop_chunk(entry.holder, index, end, &mut pages).is_some() {
-                    for page in pages.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
-                        self.disown(page);
-                        self.pages.unhold(page, Holder::Live);
+                let pages = &mut self.pages;
+                let mut give = |_, popped: &[Id]| {
+                    for page in popped.iter().rev().filter(|page| !page.is_null()).map(|page| page.get()) {
+                        pages.disown(page);
+                        pages.unhold(page, Holder::Live);
                     }
-                }
+                };
+                while self.tables.pop_chunk(entry.holder, index, end, &mut give) {}
             }
             self.touch_tables(entry.holder, 0);
             self.holders.with(entry.holder, |sequence| (sequence.writable, sequence.plan) = (0, 0));
@@ -260,15 +261,17 @@ impl Cache<'_> {
                 .with(holder, |sequence| (sequence.tip, sequence.depth) = (copy.source, copy.at.saturating_add(1)));
             self.pages.unhold(parent, Holder::Live);
         }
-        self.disown(copy.target);
+        self.pages.disown(copy.target);
         self.pages.unhold(copy.target, Holder::Live);
     }
+}
 
+impl Pages<'_> {
     /// The plan may have written the page: whoever gets it next must scrub it.
     fn disown(&mut self, page: u32) {
-        if !self.pages.traits.owner.is_empty() {
-            self.pages.discharge(page);
-            self.pages.traits.owner.set(page, UNKNOWN_OWNER);
+        if !self.traits.owner.is_empty() {
+            self.discharge(page);
+            self.traits.owner.set(page, UNKNOWN_OWNER);
         }
     }
 }

@@ -59,10 +59,12 @@ impl Cache<'_> {
             self.assign(nth);
             next = self.plan.next_paged(nth.wrapping_add(1));
         }
-        self.seal_pages();
+        if self.plan.seal_count > 0 {
+            self.seal_pages();
+        }
         report.tokens = self.plan.token_count;
         report.sequences = self.plan.entry_count;
-        report.copies = if self.limits.rings { count(self.copies().count()) } else { self.plan.copy_count };
+        report.copies = self.listed_copies();
         report.scrubs = self.plan.scrub_count;
         bump(&mut self.counters.copied_pages, u64::from(report.copies));
         bump(&mut self.counters.plans, 1);
@@ -233,6 +235,12 @@ impl Cache<'_> {
             self.plan.scrubs.set(self.plan.scrub_count, page);
             self.plan.scrub_count = self.plan.scrub_count.saturating_add(1);
         }
+    }
+
+    /// How many copies are listed. Those of rings without tokens are not.
+    #[inline(never)] // its stack is not finish's
+    fn listed_copies(&self) -> u32 {
+        if self.limits.rings { count(self.copies().count()) } else { self.plan.copy_count }
     }
 
     /// The copies of the last finished plan, in the order in which they must be listed; all run before any write.

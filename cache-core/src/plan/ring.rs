@@ -45,6 +45,7 @@ impl Cache<'_> {
     }
 
     /// Gives a sequence that shares its ring one of its own; says whether its table changes with the tokens of the plan.
+    #[inline(never)] // its stack is not that of plans without rings
     pub(super) fn turn_ring(&mut self, nth: u32, index: u32, group: &Group, growth: &Growth) -> bool {
         let &Growth { holder, len, .. } = growth;
         if self.needs_copy(index, group, growth) {

@@ -61,6 +61,7 @@ impl Cache<'_> {
     }
 
     /// Assigns sealed pages. The records of the seals are at the start of the copies, which begin behind them.
+    #[inline(never)] // its stack is not that of plans without seals
     pub(super) fn seal_pages(&mut self) {
         for nth in 0..self.plan.seal_count {
             let seal = self.plan.copies.get(nth);

@@ -8,6 +8,7 @@
 //! ```
 
 mod share;
+mod shrink;
 
 use crate::config::CHUNK_ENTRIES;
 use crate::mem::Slots;
@@ -39,10 +40,6 @@ pub struct ChunkLink {
 }
 
 crate::records::zero!(ChunkLink { prev, next, number });
-
-/// The entries of a chunk.
-pub(crate) type Chunk = [Id; CHUNK_ENTRIES as usize];
-pub(crate) const NO_ENTRIES: Chunk = [Id::NULL; CHUNK_ENTRIES as usize];
 
 /// A place in a row, good until the row changes.
 pub(crate) struct Cursor {
@@ -221,12 +218,6 @@ impl<'m> Tables<'m> {
         chunk
     }
 
-    fn give_chunk(&mut self, chunk: u32) {
-        self.links.set(chunk, ChunkLink { next: Id::new(self.spare), ..ChunkLink::default() });
-        self.spare = chunk;
-        self.free = self.free.wrapping_add(1);
-    }
-
     /// Puts `count` pages with consecutive ids before a row, as entries `entry..`; the row begins behind them.
     /// Gives false when chunks run out.
     pub(crate) fn prepend_run(&mut self, holder: u32, group: u32, entry: u32, first: u32, count: u32) -> bool {
@@ -268,60 +259,6 @@ impl<'m> Tables<'m> {
         }
         self.rows.with(index, |row| row.head = chunk);
         chunk
-    }
-
-    /// Takes the last chunk with entries at or behind `keep` off a row, or those entries of it: the number of its
-    /// first entry. `popped` gets its entries, NULL where it has none; it is the caller's, so that it is not copied.
-    pub(crate) fn pop_chunk(&mut self, holder: u32, group: u32, keep: u32, popped: &mut Chunk) -> Option<u32> {
-        let index = self.row(holder, group);
-        let tail = self.rows.get(index).tail;
-        let base = self.links.get(tail).number << SHIFT;
-        if tail == 0 || base.wrapping_add(CHUNK_ENTRIES) <= keep {
-            return None;
-        }
-        *popped = NO_ENTRIES;
-        let kept = keep.saturating_sub(base);
-        let area = self.entries.slice_mut(u64::from(tail << SHIFT), CHUNK_ENTRIES);
-        let mut any = false;
-        for (to, from) in popped.iter_mut().zip(area.iter_mut()).skip(kept as usize) {
-            any |= !from.is_null();
-            *to = core::mem::take(from);
-        }
-        if area.iter().all(|page| page.is_null()) {
-            self.unlink(index, tail);
-        } else if !any {
-            return None;
-        }
-        Some(base)
-    }
-
-    /// Empties an entry that left its window, and gives its chunk back when nothing is left in it.
-    pub(crate) fn drop_entry(&mut self, holder: u32, group: u32, entry: u32) {
-        let chunk = self.chunk_of(holder, group, entry);
-        if chunk == 0 {
-            return;
-        }
-        self.entries.set((chunk << SHIFT) | (entry & MASK), Id::NULL);
-        let start = u64::from(chunk << SHIFT);
-        if self.entries.slice(start, CHUNK_ENTRIES).iter().all(|page| page.is_null()) {
-            let index = self.row(holder, group);
-            self.unlink(index, chunk);
-        }
-    }
-
-    fn unlink(&mut self, row: u32, chunk: u32) {
-        let ChunkLink { prev, next, .. } = self.links.get(chunk);
-        if prev.is_null() {
-            self.rows.with(row, |row| row.head = next.get());
-        } else {
-            self.links.with(prev.get(), |link| link.next = next);
-        }
-        if next.is_null() {
-            self.rows.with(row, |row| row.tail = prev.get());
-        } else {
-            self.links.with(next.get(), |link| link.prev = prev);
-        }
-        self.give_chunk(chunk);
     }
 
     /// Forgets an emptied row.
