@@ -20,7 +20,13 @@ impl Pages<'_> {
     /// Whether a reference of a sequence may be counted without a look at transfers and classes.
     #[inline]
     pub(super) fn counts_alone(&self) -> bool {
-        self.has_one_list && self.by_transfers == 0
+        self.has_one_list && !self.any_transfers()
+    }
+
+    /// Whether a transfer may have a reference.
+    #[inline]
+    pub(crate) fn any_transfers(&self) -> bool {
+        self.by_transfers != 0
     }
 
     /// Removes one reference of an indexed page; what is left without any becomes CACHED, up to the root.
