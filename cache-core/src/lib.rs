@@ -83,12 +83,14 @@ mod group;
 mod ids;
 mod index;
 mod keys;
+pub mod layout;
 mod limits;
 mod matching;
 mod mem;
 mod namespace;
 mod pages;
 mod plan;
+pub mod planner;
 mod publish;
 mod quota;
 #[doc(hidden)]
