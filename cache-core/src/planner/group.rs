@@ -107,8 +107,10 @@ impl<'a> GroupMemory<'a> {
         let open = match (self.kind, self.residual) {
             (GroupKind::Full, Residual::None) => all,
             (GroupKind::Full, Residual::PageAligned { recent, sinks, .. }) => {
-                // Just before a page is sealed recent + P - 1 tokens are open, and a chunk comes.
-                let most = u64::from(recent).saturating_add(p).saturating_sub(1).saturating_add(self.chunk.into());
+                // Pages are sealed in the step after the one that filled them: recent + P - 1 tokens may be open when a chunk
+                // comes, and are until another has come.
+                let chunks = u64::from(self.chunk).saturating_mul(2);
+                let most = u64::from(recent).saturating_add(p).saturating_sub(1).saturating_add(chunks);
                 let split = self.residual.split(tokens, true, self.layout.page_tokens);
                 let kept = u64::from(sinks).div_ceil(p);
                 let open = all.min(most.div_ceil(p).saturating_add(kept));
