@@ -1,5 +1,6 @@
 //! Why a layout is refused.
 
+use core::ffi::CStr;
 use core::fmt;
 
 macro_rules! errors {
@@ -21,6 +22,14 @@ macro_rules! errors {
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
+                }
+            }
+
+            /// The same for C.
+            #[must_use]
+            pub const fn c_text(self) -> &'static CStr {
+                match self {
+                    $(Self::$name => terminated(concat!($text, "\0")),)*
                 }
             }
         }
@@ -84,6 +93,13 @@ errors! {
     Index = 27 "page, layer, tensor, head, token or channel does not exist";
     /// Pages of one layout, read under another.
     Mismatch = 28 "the pages have another layout";
+}
+
+const fn terminated(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    }
 }
 
 impl fmt::Display for LayoutError {
