@@ -1011,16 +1011,17 @@ kvf_status kvf_cache_check(const kvf_cache *cache, uint32_t level, uint32_t *scr
  * with groups along tokens code t % G of group c of block t / G.
  * ================================================================================================= */
 
-#define KVF_ELEMENT_F32 1            /* Element codes. 0 = not set. int8, int4, int2: code *
-                                      * scale + zero. int8s: code * scale. */
+#define KVF_ELEMENT_F32 1            /* 32-bit float. (Numbers of elements are fixed for ever; 0
+                                      * = not set.) */
 #define KVF_ELEMENT_F16 2            /* IEEE half. */
 #define KVF_ELEMENT_BF16 3           /* bfloat16. */
-#define KVF_ELEMENT_INT8 4           /* 8-bit codes with f16 scale and zero. */
+#define KVF_ELEMENT_INT8 4           /* 8-bit codes with f16 scale and zero: code * scale + zero. */
 #define KVF_ELEMENT_INT4 5           /* The same with 4 bits: element 2i in the low half of byte
                                       * i. */
 #define KVF_ELEMENT_INT2 6           /* The same with 2 bits: element 4i in bits 0 and 1 of byte
                                       * i. */
-#define KVF_ELEMENT_INT8_SYMMETRIC 7 /* Signed 8-bit codes, -127 to 127, with f16 scale. */
+#define KVF_ELEMENT_INT8_SYMMETRIC 7 /* Signed 8-bit codes, -127 to 127, with f16 scale: code *
+                                      * scale. */
 #define KVF_ELEMENT_FP8_E4M3FN 8     /* FP8, largest 448. */
 #define KVF_ELEMENT_FP8_E4M3FNUZ 9   /* FP8, largest 240: the same byte is half of what it is in
                                       * E4M3FN. */
@@ -1261,9 +1262,9 @@ typedef struct kvf_memory_report {
 
 /*
  * Says what one sequence of `tokens` tokens takes in all groups, and how many such sequences
- * `budget` bytes hold. Sequences share nothing. `n` is at least 1. KVF_ERR_LAYOUT for a layout that
- * kvf_layout_check refuses, KVF_ERR_ARGUMENT for a window, ring or residual that makes no sense,
- * KVF_ERR_RANGE if a number needs more than 64 bits. O(groups).
+ * `budget` bytes hold. Sequences share nothing. `n` and `tokens` are at least 1. KVF_ERR_LAYOUT for
+ * a layout that kvf_layout_check refuses, KVF_ERR_ARGUMENT for a window, ring or residual that
+ * makes no sense, KVF_ERR_RANGE if a number needs more than 64 bits. O(groups).
  */
 kvf_status kvf_memory_estimate(const kvf_memory_group *groups, size_t n, uint64_t tokens,
                                uint64_t budget, kvf_memory_report *report);

@@ -1,18 +1,18 @@
 //! The structs of the header about page layouts and memory. `kvfolio::layout` has the same, bit for bit.
 
-/// Element codes. 0 = not set. int8, int4, int2: code * scale + zero. int8s: code * scale.
+/// 32-bit float. (Numbers of elements are fixed for ever; 0 = not set.)
 pub const KVF_ELEMENT_F32: u32 = 1;
 /// IEEE half.
 pub const KVF_ELEMENT_F16: u32 = 2;
 /// bfloat16.
 pub const KVF_ELEMENT_BF16: u32 = 3;
-/// 8-bit codes with f16 scale and zero.
+/// 8-bit codes with f16 scale and zero: code * scale + zero.
 pub const KVF_ELEMENT_INT8: u32 = 4;
 /// The same with 4 bits: element 2i in the low half of byte i.
 pub const KVF_ELEMENT_INT4: u32 = 5;
 /// The same with 2 bits: element 4i in bits 0 and 1 of byte i.
 pub const KVF_ELEMENT_INT2: u32 = 6;
-/// Signed 8-bit codes, -127 to 127, with f16 scale.
+/// Signed 8-bit codes, -127 to 127, with f16 scale: code * scale.
 pub const KVF_ELEMENT_INT8_SYMMETRIC: u32 = 7;
 /// FP8, largest 448.
 pub const KVF_ELEMENT_FP8_E4M3FN: u32 = 8;

@@ -18,7 +18,7 @@ use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_LAYOUT, KVF_ERR_RANGE, KVF_ERR_UNS
 use crate::types::{KVF_GROUP_FULL, KVF_GROUP_WINDOW};
 
 /// Says what one sequence of `tokens` tokens takes in all groups, and how many such sequences `budget` bytes hold.
-/// Sequences share nothing. `n` is at least 1. KVF_ERR_LAYOUT for a layout that kvf_layout_check refuses, KVF_ERR_ARGUMENT for
+/// Sequences share nothing. `n` and `tokens` are at least 1. KVF_ERR_LAYOUT for a layout that kvf_layout_check refuses, KVF_ERR_ARGUMENT for
 /// a window, ring or residual that makes no sense, KVF_ERR_RANGE if a number needs more than 64 bits. O(groups).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_memory_estimate(
