@@ -16,7 +16,8 @@ pub enum Residual<'a> {
         exact: &'a PageLayout,
         /// Fewest recent tokens that stay exact.
         recent: u32,
-        /// Tokens at the start whose pages are never quantised.
+        /// Tokens at the start whose pages are never quantised. A cache seals rows from their start, so an engine keeps these
+        /// pages apart.
         sinks: u32,
     },
     /// As the KIVI paper has it: K is quantised R tokens at a time when R are there, V one by one as they leave the last R.
