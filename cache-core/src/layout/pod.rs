@@ -11,11 +11,11 @@ pub(super) struct Bytes {
 
 impl Bytes {
     fn push(&mut self, bytes: &[u8]) {
-        let end = self.len.saturating_add(bytes.len());
-        if let Some(room) = self.bytes.get_mut(self.len..end) {
-            room.copy_from_slice(bytes);
-            self.len = end;
+        let room = self.bytes.get_mut(self.len..).unwrap_or(&mut []);
+        for (to, from) in room.iter_mut().zip(bytes) {
+            *to = *from;
         }
+        self.len = self.len.saturating_add(bytes.len());
     }
 }
 

@@ -1,7 +1,7 @@
 //! All groups of a model together, and what fits a budget.
 
 use super::error::PlannerError;
-use super::group::GroupMemory;
+use super::group::{GroupMemory, ceil};
 use crate::config::Config;
 use crate::layout::PageLayout;
 use crate::storage::StorageCounts;
@@ -45,7 +45,7 @@ pub fn sequence_memory(groups: &[GroupMemory<'_>], tokens: u64) -> Result<Sequen
         total.pages = total.pages.checked_add(pages).ok_or(PlannerError::Overflow)?;
         total.page_bytes = total.page_bytes.checked_add(group.page_bytes(tokens)?).ok_or(PlannerError::Overflow)?;
         // The row of a window has entries for dropped pages too, unless it is a ring.
-        let entries = tokens.div_ceil(u64::from(group.layout.page_tokens));
+        let entries = ceil(tokens, u64::from(group.layout.page_tokens));
         total.row_pages = total.row_pages.max(if group.ring { pages } else { entries });
     }
     Ok(total)

@@ -103,7 +103,7 @@ impl<'a> GroupMemory<'a> {
     pub fn pages(&self, tokens: u64) -> Result<PageCount, PlannerError> {
         self.check()?;
         let p = u64::from(self.layout.page_tokens);
-        let all = tokens.div_ceil(p);
+        let all = ceil(tokens, p);
         let open = match (self.kind, self.residual) {
             (GroupKind::Full, Residual::None) => all,
             (GroupKind::Full, Residual::PageAligned { recent, sinks, .. }) => {
@@ -112,12 +112,12 @@ impl<'a> GroupMemory<'a> {
                 let chunks = u64::from(self.chunk).saturating_mul(2);
                 let most = u64::from(recent).saturating_add(p).saturating_sub(1).saturating_add(chunks);
                 let split = self.residual.split(tokens, true, self.layout.page_tokens);
-                let kept = u64::from(sinks).div_ceil(p);
-                let open = all.min(most.div_ceil(p).saturating_add(kept));
+                let kept = ceil(u64::from(sinks), p);
+                let open = all.min(ceil(most, p).saturating_add(kept));
                 return Ok(PageCount { open, sealed: split.k_quantised.checked_div(p).unwrap_or(0) });
             }
             (GroupKind::Full, Residual::KiviPaper { .. }) => return Err(PlannerError::NoPages),
-            (GroupKind::Window { sinks, .. }, _) => self.window_pages(all, u64::from(sinks).div_ceil(p), p),
+            (GroupKind::Window { sinks, .. }, _) => self.window_pages(all, ceil(u64::from(sinks), p), p),
         };
         Ok(PageCount { open, sealed: 0 })
     }
@@ -153,10 +153,10 @@ impl<'a> GroupMemory<'a> {
     fn window_pages(&self, all: u64, sinks: u64, p: u64) -> u64 {
         let span = self.span();
         if self.ring {
-            let ring = span.div_ceil(p).saturating_add(1).saturating_add(sinks);
+            let ring = ceil(span, p).saturating_add(1).saturating_add(sinks);
             return if all == 0 { 0 } else { ring };
         }
-        all.min(span.saturating_sub(1).div_ceil(p).saturating_add(1).saturating_add(sinks))
+        all.min(ceil(span.saturating_sub(1), p).saturating_add(1).saturating_add(sinks))
     }
 }
 
@@ -169,10 +169,16 @@ fn bytes_of(layout: &PageLayout, part: &PartLayout, tokens: u64) -> Option<u64> 
         u64::from(part.group_bytes).checked_add(part.scale_bytes.into())?.checked_add(part.zero_bytes.into())?;
     let block = u64::from(part.groups).checked_mul(group)?;
     let rows = u64::from(layout.layers).checked_mul(layout.kv_heads.into())?;
-    tokens.div_ceil(u64::from(part.block_tokens.max(1))).checked_mul(block)?.checked_mul(rows)
+    ceil(tokens, u64::from(part.block_tokens)).checked_mul(block)?.checked_mul(rows)
 }
 
 fn sum<const N: usize>(terms: [Option<u64>; N]) -> Result<u64, PlannerError> {
     let total = terms.into_iter().try_fold(0_u64, |sum, term| sum.checked_add(term?));
     total.ok_or(PlannerError::Overflow)
+}
+
+/// How many units hold so many tokens. Units of none, which no checked layout has, hold nothing.
+pub(super) fn ceil(tokens: u64, unit: u64) -> u64 {
+    let whole = tokens.checked_div(unit).unwrap_or(0);
+    whole.saturating_add(u64::from(tokens.checked_rem(unit).is_some_and(|rest| rest > 0)))
 }
