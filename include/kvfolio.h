@@ -20,8 +20,8 @@
  *
  * Rules that hold for every function
  *   1. The answer is a kvf_status: KVF_OK (0) or a positive code. A call that fails changes nothing
- *      and writes nothing, except a kvf_shortage, a needed length or the field of a configuration
- *      where the function says so.
+ *      and writes nothing, except a kvf_shortage, a needed length, the field of a configuration or
+ *      the reason why a layout is refused, where the function says so.
  *   2. The library does not allocate, lock, read a clock, print, or keep a pointer to the caller's
  *      data or functions. It has no global state: caches are independent of each other.
  *   3. Functions with a "const kvf_cache *" only read: several threads may call them at the same
@@ -84,6 +84,8 @@ typedef int32_t kvf_status;
 #define KVF_ERR_MEMORY         108 /* the memory is smaller than kvf_cache_required_size says */
 #define KVF_ERR_DUPLICATE      109 /* the sequence is already in the plan */
 #define KVF_ERR_ABI            110 /* header and library have different versions */
+#define KVF_ERR_LAYOUT         111 /* the page layout breaks a rule; kvf_layout_make says which */
+#define KVF_ERR_RANGE          112 /* a result needs more than 64 bits */
 #define KVF_ERR_HANDLE         200 /* not a cache that kvf_cache_init made, or one that moved or
                                     * was ended */
 #define KVF_ERR_STALE          201 /* the sequence, ticket, transfer, namespace or lease is gone */
@@ -991,6 +993,281 @@ typedef struct kvf_violation {
  */
 kvf_status kvf_cache_check(const kvf_cache *cache, uint32_t level, uint32_t *scratch, size_t cap,
                            size_t *n_needed, kvf_violation *violation);
+
+/* =================================================================================================
+ * 13. Page layout
+ *
+ * kvfolio hands out page numbers and never touches a page. These functions say what its bytes are:
+ * state what is wanted, get every offset, and use the struct on the host and on the device. What
+ * would be unsound is refused here, not found later as garbage. They need no cache and may be
+ * called from any thread at any time. A library built without its feature "layout" lacks this
+ * section and the next.
+ *
+ *     page    layer 0 | layer 1 | ...
+ *     layer   K codes | K scales | K zeros | V codes | V scales | V zeros      MLA: latent ... | rope
+ *     codes   [head][block][group], or [block][head][group] with KVF_ORDER_TOKENS
+ *
+ * Element (token t, channel c): with groups along channels code c % G of group c / G of block t;
+ * with groups along tokens code t % G of group c of block t / G.
+ * ================================================================================================= */
+
+#define KVF_ELEMENT_F32 1            /* 32-bit float. (Numbers of elements are fixed for ever; 0
+                                      * = not set.) */
+#define KVF_ELEMENT_F16 2            /* IEEE half. */
+#define KVF_ELEMENT_BF16 3           /* bfloat16. */
+#define KVF_ELEMENT_INT8 4           /* 8-bit codes with f16 scale and zero: code * scale + zero. */
+#define KVF_ELEMENT_INT4 5           /* The same with 4 bits: element 2i in the low half of byte
+                                      * i. */
+#define KVF_ELEMENT_INT2 6           /* The same with 2 bits: element 4i in bits 0 and 1 of byte
+                                      * i. */
+#define KVF_ELEMENT_INT8_SYMMETRIC 7 /* Signed 8-bit codes, -127 to 127, with f16 scale: code *
+                                      * scale. */
+#define KVF_ELEMENT_FP8_E4M3FN 8     /* FP8, largest 448. */
+#define KVF_ELEMENT_FP8_E4M3FNUZ 9   /* FP8, largest 240: the same byte is half of what it is in
+                                      * E4M3FN. */
+#define KVF_ELEMENT_FP8_E5M2 10      /* FP8, largest 57,344. */
+#define KVF_ELEMENT_Q8_0 11          /* Blocks of 34 bytes: f16 scale, 32 codes. */
+#define KVF_ELEMENT_Q4_0 12          /* Blocks of 18 bytes: f16 scale, 32 codes; code j in the
+                                      * low half of byte j, j + 16 in the high half. */
+#define KVF_ELEMENT_NVFP4 13         /* E2M1 in groups of 16 with an E4M3 scale each, and one f32
+                                      * per layer for K and for V. */
+#define KVF_ELEMENT_MXFP4 14         /* E2M1 in groups of 32 with an E8M0 scale each. */
+#define KVF_AXIS_NONE 0              /* No groups, or nothing to choose. */
+#define KVF_AXIS_TOKEN 1             /* Groups of G channels of one token. A token is complete
+                                      * when it is written. */
+#define KVF_AXIS_CHANNEL 2           /* Groups of G tokens of one channel. They need page_tokens
+                                      * >= G. */
+#define KVF_SCALE_NONE 0             /* Formats other than FP8. */
+#define KVF_SCALE_TENSOR 1           /* FP8: one f32 for K and one for V of each layer, fixed
+                                      * before the first page, outside pages. */
+#define KVF_SCALE_HEAD 2             /* FP8: one for each head of these, likewise. */
+#define KVF_SCALE_TOKEN_HEAD 3       /* FP8: one f32 for each G elements of a row, in the page. */
+#define KVF_FORMAT_POWER_OF_TWO 1    /* Flag: FP8 scales are powers of two. */
+#define KVF_FORMAT_DYNAMIC 2         /* Flag: the scale is computed from what is stored.
+                                      * KVF_SCALE_TOKEN_HEAD only. */
+
+/* How K, V or the rope part of MLA is stored. All zero = not set. Record. */
+typedef struct kvf_tensor_format {
+    uint32_t element;  /* KVF_ELEMENT_* */
+    uint32_t axis;     /* KVF_AXIS_*: integer formats need one, others have none. */
+    uint32_t group;    /* G, elements that share a scale: 16, 32, 64, 128. 0 = the whole row (not
+                        * along tokens), or the format's own. */
+    uint32_t scale;    /* KVF_SCALE_*: FP8 formats need one, others have none. */
+    uint32_t flags;    /* KVF_FORMAT_* */
+    uint32_t reserved; /* 0 */
+} kvf_tensor_format;
+
+#define KVF_ORDER_HEADS 0       /* What lies outermost in a section: heads, so that a head of a
+                                 * page is one run of bytes, */
+#define KVF_ORDER_TOKENS 1      /* or tokens, so that a token of a page is one. Not with groups
+                                 * along tokens. */
+#define KVF_ROPE_NONE 1         /* The model has no rotary positions. */
+#define KVF_ROPE_PRE 2          /* Keys are stored before RoPE. */
+#define KVF_ROPE_POST 3         /* Keys are stored after RoPE. */
+#define KVF_ROTATION_NONE 0     /* Rows are stored as they are. */
+#define KVF_ROTATION_HADAMARD 1 /* Rows were multiplied by blocks of an orthonormal Hadamard
+                                 * matrix. */
+#define KVF_ROTATE_K 1          /* Flag of rotation_parts: K is rotated. */
+#define KVF_ROTATE_V 2          /* Flag of rotation_parts: V is rotated. */
+#define KVF_LAYOUT_MLA 1        /* Flag: multi-head latent attention. K is the latent part, the
+                                 * rope part lies behind it, V is the latent part. */
+#define KVF_LAYOUT_REROTATED 2  /* Flag: stored keys may be rotated to another position. Not with
+                                 * quantised keys after RoPE. */
+#define KVF_LAYOUT_LOSSY 256    /* Flag, of kvf_page_layout only: what is read is not what was
+                                 * computed. */
+
+/* What a page is to be. */
+typedef struct kvf_page_layout_spec {
+    uint32_t struct_size;        /* sizeof(kvf_page_layout_spec) */
+    uint32_t page_tokens;        /* P: a power of two, 1 to 256. */
+    uint32_t layers;             /* Layers in one page: all of a group, or 1 where each layer has
+                                  * a tensor of its own. */
+    uint32_t kv_heads;           /* KV heads. MLA: 1. */
+    uint32_t k_dim;              /* Elements of a head of K. MLA: of the latent part. */
+    uint32_t v_dim;              /* Elements of a head of V. MLA: 0. */
+    uint32_t rope_dim;           /* MLA: elements of the rope part. Else 0. */
+    uint32_t align;              /* Sections, layers and pages begin at multiples of it: 16, 32,
+                                  * 64, 128. 0 = 16. */
+    uint32_t order;              /* KVF_ORDER_* */
+    uint32_t rope;               /* KVF_ROPE_*; 0 is refused. MLA: that of the rope part. */
+    uint32_t rotation;           /* KVF_ROTATION_* */
+    uint32_t rotation_size;      /* Size of the matrix: a power of two that divides the head
+                                  * dimension. 0 without a rotation. */
+    uint32_t rotation_parts;     /* KVF_ROTATE_K | KVF_ROTATE_V. MLA: both. */
+    uint32_t flags;              /* KVF_LAYOUT_MLA | KVF_LAYOUT_REROTATED */
+    uint64_t rotation_seed;      /* Seed of the signs before the rotation. 0 = no signs. */
+    uint64_t generation;         /* Changes whenever something outside the page that its bytes
+                                  * depend on does, such as calibrated scales. */
+    kvf_tensor_format k;         /* K; MLA: the latent part. */
+    kvf_tensor_format v;         /* V; MLA: not set. */
+    kvf_tensor_format rope_part; /* MLA: the rope part, an exact format. Else not set. */
+} kvf_page_layout_spec;
+
+#define KVF_PART_ALIAS 1 /* Flag: the bytes are those of K. */
+
+/*
+ * Where K, V or the rope part lies within one layer of a page; offsets are from the layer's start.
+ * Record. The codes of (head, token) begin at codes + head * codes_head + token / block_tokens *
+ * codes_block; its scales at scales + head * params_head + token / block_tokens * params_block, and
+ * zeros likewise.
+ */
+typedef struct kvf_part_layout {
+    kvf_tensor_format format; /* Its format; the group is filled in. */
+    uint32_t dim;             /* Elements of a head. 0 = there is no such part. */
+    uint32_t block_tokens;    /* Tokens of a block: 1, or G with groups along tokens. */
+    uint32_t groups;          /* Groups of a block: d / G, or d with groups along tokens. They
+                               * follow each other. */
+    uint32_t group_bytes;     /* Bytes of a group's codes; q8_0 and q4_0: with the scale in
+                               * front. */
+    uint32_t scale_bytes;     /* Bytes of a group's scale in its section. 0 = none there. */
+    uint32_t zero_bytes;      /* Bytes of a group's zero. */
+    uint32_t static_scales;   /* Scales (f32) per layer that lie outside pages. */
+    uint32_t flags;           /* KVF_PART_ALIAS or 0 */
+    uint64_t codes;           /* Offset of the codes. */
+    uint64_t scales;          /* Offset of the scales. */
+    uint64_t zeros;           /* Offset of the zeros. */
+    uint64_t codes_bytes;     /* Bytes of the codes. */
+    uint64_t scales_bytes;    /* Bytes of the scales. */
+    uint64_t zeros_bytes;     /* Bytes of the zeros. */
+    uint64_t codes_head;      /* Bytes from a head's codes to the next's. */
+    uint64_t codes_block;     /* Bytes from a block's codes to the next's. */
+    uint64_t params_head;     /* Bytes from a head's scales to the next's, and zeros likewise. */
+    uint64_t params_block;    /* Bytes from a block's scales to the next's, and zeros likewise. */
+} kvf_part_layout;
+
+/*
+ * What each byte of a page means. Plain numbers: give it to device code as it is. Layer l of page p
+ * begins at p * page_bytes + l * layer_bytes.
+ */
+typedef struct kvf_page_layout {
+    uint32_t struct_size;      /* sizeof(kvf_page_layout), set by the caller */
+    uint32_t version;          /* Version of this struct: 1. */
+    uint64_t id;               /* Equal exactly if all that gives bytes their meaning is. Pages
+                                * of one id are never read under another. */
+    uint64_t page_bytes;       /* Bytes from a page to the next. */
+    uint64_t layer_bytes;      /* Bytes from a layer of a page to the next. */
+    uint64_t generation;       /* As in the spec. */
+    uint64_t rotation_seed;    /* As in the spec. */
+    uint32_t page_tokens;      /* P */
+    uint32_t layers;           /* Layers in a page. */
+    uint32_t kv_heads;         /* KV heads. */
+    uint32_t align;            /* Alignment of sections, layers and pages. */
+    uint32_t order;            /* KVF_ORDER_* */
+    uint32_t rope;             /* KVF_ROPE_* */
+    uint32_t rotation;         /* KVF_ROTATION_* */
+    uint32_t rotation_size;    /* As in the spec. */
+    uint32_t rotation_parts;   /* As in the spec. */
+    uint32_t flags;            /* KVF_LAYOUT_* */
+    kvf_part_layout k;         /* K; MLA: the latent part. */
+    kvf_part_layout v;         /* V; MLA: the latent part again, with KVF_PART_ALIAS. */
+    kvf_part_layout rope_part; /* MLA: the rope part. */
+} kvf_page_layout;
+
+/*
+ * Works a layout out. On KVF_ERR_LAYOUT `reason`, which may be NULL, gets the number of the rule
+ * that the spec breaks; kvf_layout_reason_text says it in words.
+ */
+kvf_status kvf_layout_make(const kvf_page_layout_spec *spec, kvf_page_layout *layout,
+                           uint32_t *reason);
+
+/*
+ * Checks a layout that came from elsewhere, such as a file: KVF_OK if kvf_layout_make would make it
+ * so, else KVF_ERR_LAYOUT.
+ */
+kvf_status kvf_layout_check(const kvf_page_layout *layout);
+
+/* What a page takes. */
+typedef struct kvf_layout_sizes {
+    uint32_t struct_size;        /* sizeof(kvf_layout_sizes), set by the caller */
+    uint32_t lossy;              /* 1 = what is read is not what was computed. Else 0. */
+    uint64_t page_bytes;         /* Bytes of a page. */
+    uint64_t padding_bytes;      /* Of these, bytes that only align others. */
+    uint64_t token_bytes;        /* Bytes of one token without padding = token_bytes /
+                                  * token_divisor, in lowest terms. */
+    uint64_t token_divisor;      /* Nearly always 1. */
+    uint64_t token_elements;     /* Elements of one token, all layers and heads. */
+    uint64_t static_scale_bytes; /* Bytes of the scales outside pages, once for the whole pool. */
+} kvf_layout_sizes;
+
+/*
+ * Says what a page takes. Like kvf_layout_row it expects a layout that kvf_layout_make has made or
+ * kvf_layout_check passed.
+ */
+kvf_status kvf_layout_measure(const kvf_page_layout *layout, kvf_layout_sizes *sizes);
+
+#define KVF_TENSOR_K 0    /* K; MLA: the latent part. */
+#define KVF_TENSOR_V 1    /* V; MLA: the latent part. */
+#define KVF_TENSOR_ROPE 2 /* MLA: the rope part. */
+
+/* Where a row lies, in bytes from page 0. Record. */
+typedef struct kvf_row_address {
+    uint64_t codes;  /* Codes of its block. */
+    uint64_t scales; /* Scales of its block, one per group. 0 = none in the page. */
+    uint64_t zeros;  /* Zeros of its block. 0 = none. */
+} kvf_row_address;
+
+/*
+ * Says where the row of one token of a page and one head lies. `tensor` is KVF_TENSOR_*. O(1).
+ * KVF_ERR_ARGUMENT for the NULL page, for a layer, head or token that is not there, and for a part
+ * that the layout lacks.
+ */
+kvf_status kvf_layout_row(const kvf_page_layout *layout, uint32_t page, uint32_t layer,
+                          uint32_t tensor, uint32_t head, uint32_t token,
+                          kvf_row_address *address);
+
+/*
+ * The rule with the number that kvf_layout_make gave, in words. "unknown reason" for other numbers.
+ */
+const char *kvf_layout_reason_text(uint32_t reason);
+
+/* =================================================================================================
+ * 14. Memory planner
+ *
+ * How many bytes a model's cache takes, before anything is allocated. A model is a list of groups:
+ * layers with one layout that keep the same tokens. Row bytes are what a formula on paper gives;
+ * page bytes are what must be there, and are exactly the bytes from the first to the last page of
+ * that many. Memory of the manager itself, which is on the host, is told by
+ * kvf_cache_required_size.
+ * ================================================================================================= */
+
+/* Layers that keep the same tokens in pages of one layout. */
+typedef struct kvf_memory_group {
+    uint32_t struct_size;          /* sizeof(kvf_memory_group) */
+    uint32_t kind;                 /* KVF_GROUP_FULL or KVF_GROUP_WINDOW */
+    const kvf_page_layout *layout; /* Layout of its pages; with a residual, of sealed pages. */
+    const kvf_page_layout *exact;  /* With a residual: layout of open pages, an exact one of the
+                                    * same shape. NULL = no residual. */
+    uint32_t window;               /* Window groups: tokens that a query reads, its own included. */
+    uint32_t sinks;                /* Tokens at the start that a window keeps, or that a residual
+                                    * keeps exact. */
+    uint32_t chunk;                /* Most tokens added at a time. 0 = 1. */
+    uint32_t ring;                 /* Window groups: 1 = a fixed ring. Else 0. */
+    uint32_t recent;               /* With a residual: fewest recent tokens that stay exact. */
+    uint32_t reserved;             /* 0 */
+} kvf_memory_group;
+
+/* What sequences take. */
+typedef struct kvf_memory_report {
+    uint32_t struct_size;  /* sizeof(kvf_memory_report), set by the caller */
+    uint32_t reserved;     /* 0 */
+    uint64_t row_bytes;    /* Bytes of the rows that one sequence keeps, padding and free slots
+                            * apart. */
+    uint64_t page_bytes;   /* Bytes of the pages that it holds at most while it grows. */
+    uint64_t pages;        /* These pages, over all groups. */
+    uint64_t row_pages;    /* Entries of the longest row of its page tables. */
+    uint64_t sequences;    /* Sequences that fit the budget. */
+    uint64_t static_bytes; /* Bytes that are there once: scales outside pages. */
+    uint64_t spare_bytes;  /* Bytes of the budget that are left over. */
+} kvf_memory_report;
+
+/*
+ * Says what one sequence of `tokens` tokens takes in all groups, and how many such sequences
+ * `budget` bytes hold. Sequences share nothing. `n` and `tokens` are at least 1. KVF_ERR_LAYOUT for
+ * a layout that kvf_layout_check refuses, KVF_ERR_ARGUMENT for a window, ring or residual that
+ * makes no sense, KVF_ERR_RANGE if a number needs more than 64 bits. O(groups).
+ */
+kvf_status kvf_memory_estimate(const kvf_memory_group *groups, size_t n, uint64_t tokens,
+                               uint64_t budget, kvf_memory_report *report);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,10 @@
 //! - `export`: tables, slots and deltas, written into the caller's buffers.
 //! - [`Cache`]: wires these together; each operation is one file.
 //!
+//! Beside the data path, and linked only where they are used:
+//! - [`layout`]: what each byte of a page means. It knows no page by number.
+//! - [`planner`]: how many bytes tokens, sequences and pools take.
+//!
 //! # Rules
 //! - No heap, no clock, no lock, no callback, no float, no global. Memory is lent ([`CacheStorage`]), time is an argument.
 //! - A call that fails changes nothing; [`Cache::digest`] shows it. Commit cannot fail.
@@ -83,12 +87,14 @@ mod group;
 mod ids;
 mod index;
 mod keys;
+pub mod layout;
 mod limits;
 mod matching;
 mod mem;
 mod namespace;
 mod pages;
 mod plan;
+pub mod planner;
 mod publish;
 mod quota;
 #[doc(hidden)]

@@ -40,6 +40,7 @@ mod ptr;
 mod reports;
 mod short;
 
+pub mod formats;
 pub mod status;
 pub mod types;
 
@@ -48,7 +49,11 @@ pub mod config;
 pub mod events;
 pub mod introspect;
 pub mod io;
+#[cfg(feature = "layout")]
+pub mod memory;
 pub mod namespace;
+#[cfg(feature = "layout")]
+pub mod page_layout;
 pub mod plan;
 pub mod prefix;
 pub mod retain;
@@ -60,9 +65,14 @@ pub mod version;
 pub use cache::*;
 pub use config::*;
 pub use events::*;
+pub use formats::*;
 pub use introspect::*;
 pub use io::*;
+#[cfg(feature = "layout")]
+pub use memory::*;
 pub use namespace::*;
+#[cfg(feature = "layout")]
+pub use page_layout::*;
 pub use plan::*;
 pub use prefix::*;
 pub use retain::*;

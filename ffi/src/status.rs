@@ -39,6 +39,8 @@ statuses! {
     108 KVF_ERR_MEMORY       "the memory is smaller than kvf_cache_required_size says";
     109 KVF_ERR_DUPLICATE    "the sequence is already in the plan";
     110 KVF_ERR_ABI          "header and library have different versions";
+    111 KVF_ERR_LAYOUT       "the page layout breaks a rule; kvf_layout_make says which";
+    112 KVF_ERR_RANGE        "a result needs more than 64 bits";
     200 KVF_ERR_HANDLE       "not a cache that kvf_cache_init made, or one that moved or was ended";
     201 KVF_ERR_STALE        "the sequence, ticket, transfer, namespace or lease is gone";
     202 KVF_ERR_BUSY         "the object is in use by the open plan or by a transfer";

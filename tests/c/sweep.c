@@ -224,6 +224,9 @@ static kvf_plan_item in_items[1];
 static kvf_accept in_accepts[1];
 static kvf_seq in_seqs[2];
 static kvf_row_query in_queries[2];
+static kvf_page_layout_spec in_spec;
+static kvf_page_layout in_layout;
+static kvf_memory_group in_groups[1];
 
 static void inputs(void)
 {
@@ -233,6 +236,7 @@ static void inputs(void)
     const kvf_plan_item item = {w.other, w.tokens, 2, 0};
     const kvf_accept accept = {2, 2, NULL};
     const kvf_row_query first = {w.seq, 0}, second = {w.other, 0};
+    const kvf_tensor_format int4 = {KVF_ELEMENT_INT4, KVF_AXIS_TOKEN, 32, KVF_SCALE_NONE, 0, 0};
 
     in_cfg = config();
     in_prompt = prompt();
@@ -245,6 +249,19 @@ static void inputs(void)
     in_seqs[1] = w.other;
     in_queries[0] = first;
     in_queries[1] = second;
+    memset(&in_spec, 0, sizeof in_spec);
+    in_spec.struct_size = sizeof in_spec;
+    in_spec.page_tokens = 16;
+    in_spec.layers = in_spec.kv_heads = 2;
+    in_spec.k_dim = in_spec.v_dim = 64;
+    in_spec.rope = KVF_ROPE_POST;
+    in_spec.k = in_spec.v = int4;
+    memset(&in_layout, 0, sizeof in_layout);
+    in_layout.struct_size = sizeof in_layout;
+    MUST(kvf_layout_make(&in_spec, &in_layout, NULL));
+    memset(in_groups, 0, sizeof in_groups);
+    in_groups[0].struct_size = sizeof in_groups[0];
+    in_groups[0].layout = &in_layout;
 }
 
 static void before_call(void)
@@ -276,7 +293,7 @@ static void after_call(const char *function, const char *what, kvf_status status
     if (digest != digest_before)
         fail(function, what, "the digest changed", status);
     /* What may be written: put back before everything is compared. */
-    if (needed != NULL && (status == KVF_ERR_SHORT_BUFFER || status == KVF_ERR_CONFIG)) {
+    if (needed != NULL && (status == KVF_ERR_SHORT_BUFFER || status == KVF_ERR_CONFIG || status == KVF_ERR_LAYOUT)) {
         size_t at = (size_t)((unsigned char *)needed - arena.bytes);
         memcpy(arena.bytes + at, saved.bytes + at, 32);
     }
@@ -292,6 +309,7 @@ static void sweep_pure(void)
 {
     if (strcmp(kvf_status_name(KVF_ERR_STALE), "KVF_ERR_STALE") != 0 ||
         strcmp(kvf_status_name(-1), "KVF_UNKNOWN") != 0 || kvf_status_text(12345) == NULL ||
+        strcmp(kvf_layout_reason_text(2), "layers: at least 1") != 0 || kvf_layout_reason_text(0) == NULL ||
         kvf_status_is_capacity(KVF_RETRY) != 1 || kvf_status_is_capacity(KVF_OK) != 0 ||
         kvf_abi_version() != KVF_ABI_VERSION || kvf_version_string()[0] == 0 || kvf_version() == 0)
         fail("version", "names", "wrong", KVF_OK);

@@ -14,13 +14,14 @@ import sys
 # buffer or an output. "*" marks a pointer that may be NULL. Values are C expressions over sweep.c's world `w`.
 IDLE, BUILDING, FINISHED, SEALING = "IDLE", "BUILDING", "FINISHED", "SEALING"
 PLAN_STATE, STALE, ARGUMENT, BUSY = "KVF_ERR_PLAN_STATE", "KVF_ERR_STALE", "KVF_ERR_ARGUMENT", "KVF_ERR_BUSY"
+LAYOUT = "KVF_ERR_LAYOUT"
 
 SEQ = {"seq": "w.seq"}
 NS = {"ns": "w.ns"}
 # function: (state, values, {state: status in that state})
 ROWS = {
     "kvf_version": None, "kvf_version_string": None, "kvf_abi_version": None,
-    "kvf_status_name": None, "kvf_status_is_capacity": None, "kvf_status_text": None,
+    "kvf_status_name": None, "kvf_status_is_capacity": None, "kvf_status_text": None, "kvf_layout_reason_text": None,
     "kvf_config_check": (IDLE, {"cfg": "in", "field": "*out"}, {}),
     "kvf_cache_required_size": (IDLE, {"cfg": "in"}, {}),
     "kvf_cache_init": (IDLE, {"mem": "spare", "len": "spare_bytes", "cfg": "in", "cache": "out"}, {}),
@@ -83,6 +84,11 @@ ROWS = {
     "kvf_page_info_read": (IDLE, {"pool": "0", "page": "1"}, {}),
     "kvf_cache_digest": (IDLE, {}, {}),
     "kvf_cache_check": (IDLE, {"level": "2", "scratch": "out[w.scratch]", "n_needed": "*out"}, {}),
+    "kvf_layout_make": (IDLE, {"spec": "in", "reason": "*out"}, {}),
+    "kvf_layout_check": (IDLE, {"layout": "in"}, {}),
+    "kvf_layout_measure": (IDLE, {"layout": "in"}, {}),
+    "kvf_layout_row": (IDLE, {"layout": "in", "page": "1", "layer": "1", "tensor": "KVF_TENSOR_V", "head": "1", "token": "15"}, {}),
+    "kvf_memory_estimate": (IDLE, {"groups": "in[1]", "tokens": "100", "budget": "100000000"}, {}),
 }
 # Wrong numbers that are not handles, and what they must give.
 WRONG = {
@@ -113,6 +119,13 @@ WRONG = {
     ("kvf_io_end", "result"): {"9": ARGUMENT},
     ("kvf_page_info_read", "page"): {"0": ARGUMENT, "99": ARGUMENT},
     ("kvf_namespace_close", "ns"): {"0": BUSY},
+    ("kvf_layout_row", "page"): {"0": ARGUMENT},
+    ("kvf_layout_row", "layer"): {"2": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_layout_row", "tensor"): {"KVF_TENSOR_ROPE": ARGUMENT, "3": ARGUMENT},
+    ("kvf_layout_row", "head"): {"2": ARGUMENT},
+    ("kvf_layout_row", "token"): {"16": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_memory_estimate", "n"): {"0": ARGUMENT},
+    ("kvf_memory_estimate", "tokens"): {"0": ARGUMENT, "UINT64_MAX": "KVF_ERR_RANGE"},
     # Inside structs: "-> text" is a statement that spoils the good input.
     ("kvf_config_check", "cfg"): {
         "-> in_cfg.abi_version = 0": "KVF_ERR_ABI", "-> in_cfg.abi_version = 99": "KVF_ERR_ABI",
@@ -162,6 +175,24 @@ WRONG = {
     ("kvf_table_changed", "queries"): {"-> in_queries[1].seq = 77": STALE},
     ("kvf_table_dense", "seqs"): {"-> in_seqs[1] = 77": STALE},
     ("kvf_table_csr", "seqs"): {"-> in_seqs[1] = 77": STALE},
+    ("kvf_layout_make", "spec"): {
+        "-> in_spec.page_tokens = 24": LAYOUT, "-> in_spec.k.element = 99": LAYOUT, "-> in_spec.k.group = 24": LAYOUT,
+        "-> in_spec.k.axis = KVF_AXIS_CHANNEL": LAYOUT, "-> in_spec.v.reserved = 1": LAYOUT, "-> in_spec.rope = 0": LAYOUT,
+        "-> in_spec.flags = 1u << 31": LAYOUT, "-> in_spec.layers = in_spec.kv_heads = UINT32_MAX": LAYOUT,
+    },
+    ("kvf_layout_check", "layout"): {
+        "-> in_layout.id ^= 1": LAYOUT, "-> in_layout.version = 2": LAYOUT, "-> in_layout.k.scales += 16": LAYOUT,
+        "-> in_layout.page_tokens = 0": LAYOUT,
+    },
+    ("kvf_memory_estimate", "groups"): {
+        "-> in_groups[0].reserved = 1": "KVF_ERR_UNSUPPORTED", "-> in_groups[0].kind = 9": "KVF_ERR_UNSUPPORTED",
+        "-> in_groups[0].ring = 2": "KVF_ERR_UNSUPPORTED", "-> in_groups[0].struct_size = 5": "KVF_ERR_STRUCT_SIZE",
+        "-> in_groups[0].layout = NULL": "KVF_ERR_NULL", "-> in_groups[0].ring = 1": ARGUMENT,
+        "-> in_groups[0].layout = BESIDE(&in_layout)": "KVF_ERR_ALIGNMENT",
+        "-> in_groups[0].exact = BESIDE(&in_layout)": "KVF_ERR_ALIGNMENT",
+        "-> in_groups[0].kind = KVF_GROUP_WINDOW": ARGUMENT, "-> in_groups[0].exact = &in_layout": ARGUMENT,
+        "-> in_layout.layers = 3": LAYOUT, "-> in_layout.struct_size = 8": "KVF_ERR_STRUCT_SIZE",
+    },
     ("kvf_seq_add_spans", "spans"): {"-> in_spans[0].length = 0": ARGUMENT, "-> in_spans[0].start = 0": ARGUMENT},
 }
 HANDLES = {"kvf_seq", "kvf_ticket", "kvf_namespace", "kvf_transfer", "kvf_lease"}
@@ -244,7 +275,7 @@ class Call:
         call = ", ".join(args[n] for _, n in self.parameters)
         needed = "NULL"
         for n, (role, _, _, _, _) in self.kinds.items():
-            if role == "out" and n in ("n", "n_indices", "n_needed", "field"):
+            if role == "out" and n in ("n", "n_indices", "n_needed", "field", "reason"):
                 needed = f"out_{n}"
             if role == "out_struct" and self.name == "kvf_table_changed":
                 needed = f"out_{n}"

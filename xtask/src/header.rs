@@ -28,9 +28,11 @@ const SECTIONS: &[&str] = &[
     "io",
     "events",
     "introspect",
+    "page_layout",
+    "memory",
 ];
 /// Files of `ffi/src` that have types, in the order of the header.
-const TYPES: &[&str] = &["types", "reports"];
+const TYPES: &[&str] = &["types", "reports", "formats"];
 const HEADER: &str = "include/kvfolio.h";
 const PREFACE: &str = include_str!("preface.h");
 

@@ -1,0 +1,46 @@
+//! `kvf`: a tool around kvfolio. `kvf plan` says what a cache takes and how much of it fits.
+//!
+//! ```text
+//! kvf plan --model llama-2-7b --format int4:g32 --card a100-80g --tokens 4096
+//! ```
+
+mod catalog;
+mod format;
+mod plan;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tools around kvfolio, the KV-cache manager
+#[derive(Parser)]
+#[command(name = "kvf", version)]
+struct Command {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// What the cache of a model takes, and how many sequences fit
+    Plan(plan::Options),
+}
+
+fn main() -> ExitCode {
+    let Task::Plan(options) = Command::parse().task;
+    match plan::run(&options) {
+        // A reader that has gone away is no failure of the plan.
+        Ok(text) => {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("kvf: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
