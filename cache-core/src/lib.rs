@@ -90,6 +90,8 @@ mod namespace;
 mod pages;
 mod plan;
 mod publish;
+#[cfg(feature = "quant-int")]
+pub mod quant;
 mod quota;
 #[doc(hidden)]
 pub mod records;
