@@ -68,13 +68,15 @@ pub fn decode_fp8(
         return Err(QuantError::NonFinite { index });
     }
     // Places to the left that turn units of the kind into units of the result.
-    let places = exponent.saturating_sub(fp8_unit(kind)).saturating_add_unsigned(frac);
+    let places = exponent.saturating_add(fp8_unit(kind)).saturating_add_unsigned(frac);
     let mut saturated = 0;
     for (to, &code) in out.iter_mut().zip(codes) {
         let units = fp8_units(kind, code).unwrap_or(0);
-        // 31 places saturate all but 0; at 62 no more than a sign is left.
         let value = match u32::try_from(places) {
-            Ok(left) => units.wrapping_shl(left.min(31)),
+            Ok(left @ ..=31) => units.wrapping_shl(left),
+            // All but 0 saturate.
+            Ok(_) => units.signum() << 32,
+            // After 62 places nothing is left.
             Err(_) => round(units, places.unsigned_abs().min(62)),
         };
         *to = saturate(value, &mut saturated);
@@ -115,7 +117,7 @@ const fn fp8_unit(kind: Fp8Kind) -> i32 {
     }
 }
 
-/// A code in units of the least subnormal: below 2^33. None for NaN and infinity.
+/// A code in units of the least subnormal: below 2^32. None for NaN and infinity.
 const fn fp8_units(kind: Fp8Kind, code: u8) -> Option<i64> {
     let (fraction_bits, most) = match kind {
         Fp8Kind::E4m3Fn => (3, 0x7e),

@@ -19,11 +19,11 @@ pub const MXFP4_BLOCK: usize = 32;
 /// Code of the scale that is NaN in E8M0.
 const E8M0_NAN: u8 = 0xff;
 
-/// The tensor's scale that makes the greatest block scale 448: `max|x| / 2688`, or 1 where all is 0. Non-finite values do not
-/// count. O(x).
+/// The tensor's scale that makes the greatest block scale 448: `max|x| / 2688`, but at least 2^-126, below which f32 is coarse.
+/// Non-finite values do not count. O(x).
 pub fn nvfp4_tensor_scale(x: &[f32]) -> f32 {
     let scale = greatest_finite(x) / (448.0 * 6.0);
-    if scale > 0.0 { scale } else { 1.0 }
+    if scale > f32::MIN_POSITIVE { scale } else { f32::MIN_POSITIVE }
 }
 
 /// Encodes blocks of 16. `saturated` counts blocks that need a scale above `448 t`. O(x).
