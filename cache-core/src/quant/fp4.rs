@@ -10,6 +10,7 @@
 use super::error::{NonFinite, QuantError, Report};
 use super::format::Fp8Kind;
 use super::fp8::is_scale;
+use super::lanes::each;
 use super::range::{admit, greatest_finite, survey};
 
 /// Elements of a block of NVFP4.
@@ -99,10 +100,11 @@ fn encode<const BLOCK: usize>(
         (*to, step, is_beyond) = scale(greatest_finite(x));
         // A block too small for its scale is 0.
         let step = if step > 0.0 { step } else { f32::INFINITY };
-        let (pairs, _) = x.as_chunks();
-        for (to, pair) in codes.iter_mut().zip(pairs) {
-            let [a, b] = pair.map(|x| e2m1(if replaced.is_clean() { x } else { extremes.nearest(x) } / step));
-            *to = a | b << 4;
+        if replaced.is_clean() {
+            each(x.as_chunks().0, codes, |[a, b]| e2m1(a / step) | e2m1(b / step) << 4);
+        } else {
+            let code = |x| e2m1(extremes.nearest(x) / step);
+            each(x.as_chunks().0, codes, |[a, b]| code(a) | code(b) << 4);
         }
         report = report.and(replaced).and(Report::saturated(is_beyond));
     }
@@ -123,10 +125,7 @@ fn decode<const BLOCK: usize>(
     }
     for ((out, codes), &stored) in out.chunks_exact_mut(BLOCK).zip(codes.chunks_exact(BLOCK >> 1)).zip(scales) {
         let step = scale(stored).unwrap_or(0.0);
-        let (pairs, _) = out.as_chunks_mut();
-        for (pair, &code) in pairs.iter_mut().zip(codes) {
-            *pair = [code & 15, code >> 4].map(|code| e2m1_value(code) * step);
-        }
+        each(codes, out.as_chunks_mut().0, |code| [e2m1_value(code & 15) * step, e2m1_value(code >> 4) * step]);
     }
     Ok(())
 }
@@ -142,8 +141,9 @@ fn whole<const BLOCK: usize>(elements: usize, codes: usize, scales: usize) -> Re
 fn e2m1(x: f32) -> u8 {
     let m = x.abs();
     let passed = [m > 0.25, m >= 0.75, m > 1.25, m >= 1.75, m > 2.5, m >= 3.5, m > 5.0];
-    let code = passed.iter().fold(0_u8, |code, &is| code.wrapping_add(u8::from(is)));
-    code | u8::from(x.is_sign_negative()) << 3
+    let code = passed.into_iter().fold(0_u32, |code, is| code.wrapping_add(u32::from(is)));
+    let [code, ..] = (code | x.to_bits() >> 28 & 8).to_le_bytes();
+    code
 }
 
 #[inline(always)]

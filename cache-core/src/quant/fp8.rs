@@ -8,6 +8,7 @@
 
 use super::error::QuantError;
 use super::format::Fp8Kind;
+use super::lanes::each;
 
 /// What an encoding is made of.
 trait Layout {
@@ -218,9 +219,9 @@ pub(super) fn is_scale(scales: &[f32]) -> Result<(), QuantError> {
 }
 
 fn encode_row<L: Layout>(x: &[f32], scale: f32, codes: &mut [u8]) {
-    codes.iter_mut().zip(x).for_each(|(to, &x)| *to = L::encode(x / scale));
+    each(x, codes, |x| L::encode(x / scale));
 }
 
 fn decode_row<L: Layout>(codes: &[u8], scale: f32, out: &mut [f32]) {
-    out.iter_mut().zip(codes).for_each(|(to, &code)| *to = L::decode(code) * scale);
+    each(codes, out, |code| L::decode(code) * scale);
 }

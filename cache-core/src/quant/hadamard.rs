@@ -116,7 +116,10 @@ fn mix(z: u64) -> u64 {
 
 /// `H x` for one block, in place.
 fn transform(block: &mut [f32]) {
-    let mut distance = 1_usize;
+    // Distances within eight elements in one go.
+    let (eights, _) = block.as_chunks_mut();
+    eights.iter_mut().for_each(transform_eight);
+    let mut distance = if eights.is_empty() { 1 } else { 8_usize };
     while distance < block.len() {
         for pair in block.chunks_exact_mut(distance.wrapping_mul(2)) {
             let Some((low, high)) = pair.split_at_mut_checked(distance) else { continue };
@@ -128,6 +131,14 @@ fn transform(block: &mut [f32]) {
     }
     let norm = one_over_root(block.len().trailing_zeros());
     block.iter_mut().for_each(|x| *x *= norm);
+}
+
+#[inline(always)]
+fn transform_eight(x: &mut [f32; 8]) {
+    let [a, b, c, d, e, f, g, h] = *x;
+    let [a, b, c, d, e, f, g, h] = [a + b, a - b, c + d, c - d, e + f, e - f, g + h, g - h];
+    let [a, b, c, d, e, f, g, h] = [a + c, b + d, a - c, b - d, e + g, f + h, e - g, f - h];
+    *x = [a + e, b + f, c + g, d + h, a - e, b - f, c - g, d - h];
 }
 
 /// f32(1 / sqrt(2^log)).

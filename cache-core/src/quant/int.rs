@@ -12,7 +12,8 @@
 
 use super::error::{NonFinite, QuantError, Report};
 use super::format::{BLOCK, IntBits, IntFormat};
-use super::pack::{pack_all, unpack_all};
+use super::lanes::each;
+use super::pack::unpack_all;
 use super::range::{Extremes, admit, first_non_finite, survey};
 use super::rounding::{f16_ceil, f16_floor, f16_is_finite, f16_nearest_saturating, f16_to_f32};
 
@@ -221,14 +222,13 @@ fn fill(bits: IntBits, x: &[f32], of: impl Fn(f32) -> f32, scale: u16, zero: u16
         let [code, ..] = (steps + 8_388_608.0).to_bits().to_le_bytes();
         code
     };
-    if bits == IntBits::B8 {
-        packed.iter_mut().zip(x).for_each(|(to, &x)| *to = code(x));
-        return;
-    }
-    for (x, packed) in x.chunks(BLOCK).zip(packed.chunks_mut(bits.bytes(BLOCK))) {
-        let mut codes = [0; BLOCK];
-        codes.iter_mut().zip(x).for_each(|(to, &x)| *to = code(x));
-        pack_all(bits, codes.get(..x.len()).unwrap_or(&[]), packed);
+    // A group fills its bytes.
+    match bits {
+        IntBits::B8 => each(x, packed, code),
+        IntBits::B4 => each(x.as_chunks().0, packed, |[a, b]| code(a) | code(b) << 4),
+        IntBits::B2 => {
+            each(x.as_chunks().0, packed, |[a, b, c, d]| code(a) | code(b) << 2 | code(c) << 4 | code(d) << 6)
+        }
     }
 }
 
@@ -255,12 +255,12 @@ fn expand<T>(bits: IntBits, packed: &[u8], scale: u16, zero: u16, out: &mut [T],
     let (scale, zero) = (f16_to_f32(scale), f16_to_f32(zero));
     let value = |code: u8| cast(f32::from(code) * scale + zero);
     if bits == IntBits::B8 {
-        out.iter_mut().zip(packed).for_each(|(to, &code)| *to = value(code));
+        packed.iter().zip(out).for_each(|(&code, to)| *to = value(code));
         return;
     }
     for (out, packed) in out.chunks_mut(BLOCK).zip(packed.chunks(bits.bytes(BLOCK))) {
         let mut codes = [0; BLOCK];
         unpack_all(bits, packed, codes.get_mut(..out.len()).unwrap_or(&mut []));
-        out.iter_mut().zip(&codes).for_each(|(to, &code)| *to = value(code));
+        codes.iter().zip(out).for_each(|(&code, to)| *to = value(code));
     }
 }

@@ -44,6 +44,8 @@ pub mod ggml;
 pub mod hadamard;
 #[cfg(feature = "quant")]
 pub mod int;
+#[cfg(feature = "quant")]
+mod lanes;
 pub mod pack;
 #[cfg(feature = "quant")]
 mod range;

@@ -38,7 +38,7 @@ pub fn unpack(bits: IntBits, packed: &[u8], codes: &mut [u8]) -> Result<(), Quan
 
 /// Codes fit, lengths agree.
 #[inline]
-pub(super) fn pack_all(bits: IntBits, codes: &[u8], packed: &mut [u8]) {
+fn pack_all(bits: IntBits, codes: &[u8], packed: &mut [u8]) {
     match bits {
         IntBits::B8 => packed.iter_mut().zip(codes).for_each(|(byte, &code)| *byte = code),
         IntBits::B4 => {

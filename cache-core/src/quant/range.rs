@@ -8,7 +8,9 @@ const INFINITY: u32 = 0x7f80_0000;
 
 /// The first element that is NaN or infinite. O(n).
 pub(super) fn first_non_finite(x: &[f32]) -> Option<usize> {
-    if greatest_magnitude(x) < INFINITY {
+    // One unit of exponent more carries into the top bit where the exponent is the greatest one.
+    let carry = |x: &f32| (x.to_bits() & MAGNITUDE).wrapping_add(MAGNITUDE.wrapping_sub(INFINITY).wrapping_add(1));
+    if x.iter().fold(0, |any, x| any | carry(x)) <= MAGNITUDE {
         return None;
     }
     x.iter().position(|x| !x.is_finite())
@@ -25,7 +27,7 @@ pub(super) fn admit(x: &[f32], on: NonFinite) -> Result<(), QuantError> {
 /// Bits of the greatest magnitude, NaN above infinity above all; 0 when empty.
 #[inline]
 pub(super) fn greatest_magnitude(x: &[f32]) -> u32 {
-    x.iter().fold(0, |most, x| most.max(x.to_bits() & MAGNITUDE))
+    x.iter().fold(0, |most: i32, x| most.max((x.to_bits() & MAGNITUDE).cast_signed())).cast_unsigned()
 }
 
 /// The greatest finite magnitude; 0 when there is none.
@@ -92,12 +94,17 @@ impl Extremes {
 }
 
 /// Extremes of a group, over its finite values where there are others, and how many others.
-#[inline]
+#[inline(always)]
 pub(super) fn survey(x: &[f32]) -> (Extremes, Report) {
     let all = Extremes::of(x);
     if all.is_finite() {
         return (all, Report::default());
     }
+    survey_dirty(x)
+}
+
+#[cold]
+fn survey_dirty(x: &[f32]) -> (Extremes, Report) {
     let replaced = x.iter().filter(|x| !x.is_finite()).fold(0_u32, |n, _| n.saturating_add(1));
     (Extremes::finite(x), Report { saturated: 0, replaced })
 }

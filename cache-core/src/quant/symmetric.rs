@@ -3,6 +3,7 @@
 
 use super::error::{NonFinite, QuantError, Report};
 use super::format::Groups;
+use super::lanes::each;
 use super::range::{admit, greatest_finite, survey};
 use super::rounding::{f16_ceil, f16_to_f32};
 
@@ -54,7 +55,7 @@ pub fn decode(groups: Groups, codes: &[i8], scales: &[u16], out: &mut [f32]) -> 
     let group = groups.group();
     for ((out, codes), &scale) in out.chunks_exact_mut(group).zip(codes.chunks_exact(group)).zip(scales) {
         let scale = f16_to_f32(scale);
-        out.iter_mut().zip(codes).for_each(|(to, &code)| *to = f32::from(code) * scale);
+        each(codes, out, |code| f32::from(code) * scale);
     }
     Ok(())
 }
@@ -62,12 +63,12 @@ pub fn decode(groups: Groups, codes: &[i8], scales: &[u16], out: &mut [f32]) -> 
 #[inline(always)]
 fn fill(x: &[f32], of: impl Fn(f32) -> f32, scale: u16, codes: &mut [i8]) {
     let scale = if scale == 0 { f32::INFINITY } else { f16_to_f32(scale) };
-    codes.iter_mut().zip(x).for_each(|(to, &x)| {
+    each(x, codes, |x| {
         let steps = of(x) / scale;
         let steps = if steps > -127.0 { steps } else { -127.0 };
         let steps = if steps < 127.0 { steps } else { 127.0 };
         // 1.5 * 2^23 has unit 1 on both sides: the addition rounds to even, and the low bits are the code.
         let [code, ..] = (steps + 12_582_912.0).to_bits().to_le_bytes();
-        *to = i8::from_le_bytes([code]);
+        i8::from_le_bytes([code])
     });
 }

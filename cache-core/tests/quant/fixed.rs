@@ -91,3 +91,18 @@ fn refusals() {
     assert_eq!(fixed::decode_fp8(Fp8Kind::E5m2, &[0; 3], 0, 0, &mut out), Err(QuantError::Length));
     assert_eq!(fixed::decode_fp8(Fp8Kind::E5m2, &[0; 4], 0, 32, &mut out), Err(QuantError::Length));
 }
+
+/// What a device without a float unit builds: feature `quant-int`.
+#[test]
+fn no_float_is_named() {
+    for source in [
+        include_str!("../../src/quant/error.rs"),
+        include_str!("../../src/quant/fixed.rs"),
+        include_str!("../../src/quant/format.rs"),
+        include_str!("../../src/quant/pack.rs"),
+    ] {
+        for line in source.lines().map(|line| line.split("//").next().unwrap_or("")) {
+            assert!(!line.contains("f32") && !line.contains("f64"), "{line}");
+        }
+    }
+}

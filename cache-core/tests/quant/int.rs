@@ -4,52 +4,52 @@ use kvfolio::quant::*;
 
 use crate::support::*;
 
-pub const BITS: [IntBits; 3] = [IntBits::B8, IntBits::B4, IntBits::B2];
+pub(crate) const BITS: [IntBits; 3] = [IntBits::B8, IntBits::B4, IntBits::B2];
 
 /// Encoded rows that own their sections.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Encoded {
-    pub format: IntFormat,
-    pub codes: Vec<u8>,
-    pub scales: Vec<u16>,
-    pub zeros: Vec<u16>,
+pub(crate) struct Encoded {
+    pub(crate) format: IntFormat,
+    pub(crate) codes: Vec<u8>,
+    pub(crate) scales: Vec<u16>,
+    pub(crate) zeros: Vec<u16>,
 }
 
 impl Encoded {
-    pub fn room(format: IntFormat, elements: usize) -> Self {
+    pub(crate) fn room(format: IntFormat, elements: usize) -> Self {
         let groups = format.groups().count(elements).unwrap();
         let codes = vec![0xaa; format.bits().bytes(elements)];
         Self { format, codes, scales: vec![0xaaaa; groups], zeros: vec![0xaaaa; groups] }
     }
 
-    pub fn of(format: IntFormat, x: &[f32]) -> Self {
+    pub(crate) fn of(format: IntFormat, x: &[f32]) -> Self {
         let mut to = Self::room(format, x.len());
         assert!(int::encode(format, x, NonFinite::Reject, to.sections()).unwrap().is_clean());
         to
     }
 
-    pub fn sections(&mut self) -> int::GroupsMut<'_> {
+    pub(crate) fn sections(&mut self) -> int::GroupsMut<'_> {
         int::GroupsMut { codes: &mut self.codes, scales: &mut self.scales, zeros: &mut self.zeros }
     }
 
-    pub fn view(&self) -> int::GroupsRef<'_> {
+    pub(crate) fn view(&self) -> int::GroupsRef<'_> {
         int::GroupsRef { codes: &self.codes, scales: &self.scales, zeros: &self.zeros }
     }
 
-    pub fn unpacked(&self) -> Vec<u8> {
+    pub(crate) fn unpacked(&self) -> Vec<u8> {
         let mut codes = vec![0; self.codes.len() * self.format.bits().per_byte()];
         pack::unpack(self.format.bits(), &self.codes, &mut codes).unwrap();
         codes
     }
 
-    pub fn decoded(&self) -> Vec<f32> {
+    pub(crate) fn decoded(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.codes.len() * self.format.bits().per_byte()];
         int::decode(self.format, self.view(), &mut out).unwrap();
         out
     }
 }
 
-pub fn format(bits: IntBits, row: u32, group: u32) -> IntFormat {
+pub(crate) fn format(bits: IntBits, row: u32, group: u32) -> IntFormat {
     IntFormat::new(bits, row, group).unwrap()
 }
 

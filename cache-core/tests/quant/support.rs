@@ -1,34 +1,34 @@
 //! Random groups, half of them nasty, and exact measures.
 
-pub struct Rng(pub u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
 
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
     /// In [0, 1).
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    pub fn gaussian(&mut self) -> f64 {
+    pub(crate) fn gaussian(&mut self) -> f64 {
         (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    pub fn gaussians(&mut self, n: usize) -> Vec<f32> {
+    pub(crate) fn gaussians(&mut self, n: usize) -> Vec<f32> {
         (0..n).map(|_| self.gaussian() as f32).collect()
     }
 
     /// Any bit pattern that is finite.
-    pub fn finite(&mut self) -> f32 {
+    pub(crate) fn finite(&mut self) -> f32 {
         loop {
             let x = f32::from_bits(self.next() as u32);
             if x.is_finite() {
@@ -38,7 +38,7 @@ impl Rng {
     }
 
     /// A group: every second one Gaussian of some magnitude, the others from the list of what breaks codecs.
-    pub fn fill(&mut self, x: &mut [f32]) {
+    pub(crate) fn fill(&mut self, x: &mut [f32]) {
         let magnitude = 10_f64.powf(self.unit() * 11.0 - 7.0);
         let kind = self.below(24);
         let (mean, width) = match kind {
@@ -71,26 +71,26 @@ impl Rng {
 }
 
 /// Groups per codec: 100,000, or what `KVF_GROUPS` says.
-pub fn groups() -> usize {
+pub(crate) fn groups() -> usize {
     std::env::var("KVF_GROUPS").map_or(100_000, |n| n.parse().expect("KVF_GROUPS is a number"))
 }
 
-pub fn f16(bits: u16) -> f64 {
+pub(crate) fn f16(bits: u16) -> f64 {
     half::f16::from_bits(bits).to_f64()
 }
 
 /// Greatest magnitude.
-pub fn amax(x: &[f32]) -> f64 {
+pub(crate) fn amax(x: &[f32]) -> f64 {
     x.iter().fold(0.0, |most, x| most.max(f64::from(x.abs())))
 }
 
 /// The unit in the last place of an f32 of this magnitude.
-pub fn ulp(magnitude: f64) -> f64 {
+pub(crate) fn ulp(magnitude: f64) -> f64 {
     let bits = (magnitude as f32).to_bits();
     f64::from(f32::from_bits(bits + 1)) - f64::from(f32::from_bits(bits))
 }
 
-pub fn relative_l2(x: &[f32], y: &[f32]) -> f64 {
+pub(crate) fn relative_l2(x: &[f32], y: &[f32]) -> f64 {
     let (mut error, mut norm) = (0.0, 0.0);
     for (&x, &y) in x.iter().zip(y) {
         error += (f64::from(x) - f64::from(y)).powi(2);
@@ -100,6 +100,6 @@ pub fn relative_l2(x: &[f32], y: &[f32]) -> f64 {
 }
 
 #[track_caller]
-pub fn assert_near(got: f64, want: f64) {
+pub(crate) fn assert_near(got: f64, want: f64) {
     assert!((got / want - 1.0).abs() < 0.05, "{got} is not within 5 % of {want}");
 }
