@@ -96,6 +96,8 @@ mod pages;
 mod plan;
 pub mod planner;
 mod publish;
+#[cfg(feature = "quant-int")]
+pub mod quant;
 mod quota;
 #[doc(hidden)]
 pub mod records;

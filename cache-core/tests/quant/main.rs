@@ -1,0 +1,12 @@
+//! The codecs: golden values, bounds, properties over random groups, and the faults that others have had.
+#![allow(missing_docs)]
+
+mod bounds;
+mod faults;
+mod fixed;
+mod fp8;
+mod hadamard;
+mod int;
+mod reference;
+mod support;
+mod vectors;
