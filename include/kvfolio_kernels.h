@@ -63,13 +63,19 @@ extern "C" {
 #define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1 */
 #define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
 #define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
-#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, or soft_cap negative */
+#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, or an unknown KVF_KERNEL_ISA_* */
 
 /* ---- Element types ----------------------------------------------------- */
 
 #define KVF_KERNEL_DTYPE_F32  1u
 #define KVF_KERNEL_DTYPE_F16  2u /* IEEE binary16 */
 #define KVF_KERNEL_DTYPE_BF16 3u
+
+/* ---- Instruction sets -------------------------------------------------- */
+
+#define KVF_KERNEL_ISA_BEST     0u /* found out at run time */
+#define KVF_KERNEL_ISA_PORTABLE 1u /* what every CPU of the target has */
+#define KVF_KERNEL_ISA_AVX2     2u /* AVX2 and F16C; portable where the CPU lacks them */
 
 /* "Up to the end" for row_end and head_end of kvf_kernel_work. */
 #define KVF_KERNEL_ALL 0xffffffffu
@@ -152,6 +158,8 @@ typedef struct kvf_kernel_attention {
     uint32_t window;          /* tokens, the query's own included; 0 = no limit */
     uint32_t sink_tokens;     /* first tokens that stay readable outside the window */
     const float *sink_logits; /* [H], or NULL */
+    uint32_t isa;             /* KVF_KERNEL_ISA_*; it changes no bit of the result */
+    uint32_t reserved;        /* 0 */
 } kvf_kernel_attention;
 
 /*

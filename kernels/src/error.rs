@@ -55,7 +55,7 @@ errors! {
     Tokens = 162, c"KVF_KERNEL_ERR_TOKENS";
     /// The scratch buffer is too small.
     Scratch = 163, c"KVF_KERNEL_ERR_SCRATCH";
-    /// `scale` or `soft_cap` is not finite, or `soft_cap` is negative.
+    /// `scale` or `soft_cap` is not finite, `soft_cap` is negative, or an unknown instruction set.
     Value = 164, c"KVF_KERNEL_ERR_VALUE";
 }
 

@@ -6,7 +6,9 @@
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 
-use crate::cpu::{AttentionParams, Dtype, Geometry, RawContiguous, RawPages, RawQueries, RawTable, RawWork, Strides};
+use crate::cpu::{
+    AttentionParams, Dtype, Geometry, Isa, RawContiguous, RawPages, RawQueries, RawTable, RawWork, Strides,
+};
 use crate::error::{Error, ensure};
 
 /// Longest struct that is searched for unknown bytes.
@@ -140,7 +142,7 @@ c_struct! {
 
 c_struct! {
     /// What attention computes.
-    kvf_kernel_attention, size 32, required offset_of!(Self, scale) => {
+    kvf_kernel_attention, size 40, required offset_of!(Self, scale) => {
         /// H
         heads: u32,
         /// 0 = 1 / sqrt(d)
@@ -153,6 +155,10 @@ c_struct! {
         sink_tokens: u32,
         /// `[H]`, or NULL
         sink_logits: *const f32,
+        /// `KVF_KERNEL_ISA_*`
+        isa: u32,
+        /// 0
+        reserved: u32,
     }
 }
 
@@ -255,6 +261,7 @@ impl kvf_kernel_attention {
             window: self.window,
             sink_tokens: self.sink_tokens,
             sink_logits,
+            isa: Isa::from_code(self.isa).ok_or(Error::Value)?,
         })
     }
 }

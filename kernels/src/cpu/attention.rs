@@ -9,7 +9,7 @@ use super::mask::Mask;
 use super::pages::RawPages;
 use super::query::{AttentionParams, RawQueries, RawWork};
 use super::table::{RawTable, Row};
-use super::tile::{Heads, Source};
+use super::tile::{Chunk, Heads, Source};
 use crate::error::Error;
 
 /// Attention over pages.
@@ -88,27 +88,27 @@ struct PagedRow<'a> {
 
 impl Source for PagedRow<'_> {
     #[inline(always)]
-    unsafe fn keys(&self, head: u32, mut f: impl FnMut(usize, Rows)) {
+    unsafe fn keys(&self, head: u32, mut f: impl FnMut(usize, Chunk)) {
         let mut first = 0;
         // SAFETY: the caller's promise.
         for run in unsafe { self.table_row.readable(self.mask) } {
             // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
             let base = unsafe { self.pages.k_row(run.entry as u32, run.slot, head) };
             let tokens = run.tokens as usize;
-            f(first, Rows { base, stride: self.pages.k_strides.token, tokens });
+            f(first, Chunk::Stored(Rows { base, stride: self.pages.k_strides.token, tokens }));
             first += tokens;
         }
     }
 
     #[inline(always)]
-    unsafe fn values(&self, head: u32, mut f: impl FnMut(usize, Rows)) {
+    unsafe fn values(&self, head: u32, mut f: impl FnMut(usize, Chunk)) {
         let mut first = 0;
         // SAFETY: the caller's promise.
         for run in unsafe { self.table_row.readable(self.mask) } {
             // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
             let base = unsafe { self.pages.v_row(run.entry as u32, run.slot, head) };
             let tokens = run.tokens as usize;
-            f(first, Rows { base, stride: self.pages.v_strides.token, tokens });
+            f(first, Chunk::Stored(Rows { base, stride: self.pages.v_strides.token, tokens }));
             first += tokens;
         }
     }

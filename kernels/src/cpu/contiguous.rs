@@ -9,7 +9,7 @@ use super::lanes::Rows;
 use super::mask::Mask;
 use super::pages::check_heads;
 use super::query::{AttentionParams, RawQueries, RawWork};
-use super::tile::{Heads, Source};
+use super::tile::{Chunk, Heads, Source};
 use crate::error::{Error, ensure};
 
 /// Keys and values of one sequence by address.
@@ -93,7 +93,7 @@ impl ContiguousRow<'_> {
     /// # Safety
     /// The view was checked, the head is below Hk, and the mask is below T.
     #[inline(always)]
-    unsafe fn for_each_run(&self, base: *const u8, head: u32, mut f: impl FnMut(usize, Rows)) {
+    unsafe fn for_each_run(&self, base: *const u8, head: u32, mut f: impl FnMut(usize, Chunk)) {
         let row = self.kv.head_dim as u64 * self.kv.dtype.bytes();
         let stride = row * self.kv.kv_heads as u64;
         let mut first = 0;
@@ -102,7 +102,7 @@ impl ContiguousRow<'_> {
             let offset = begin as u64 * stride + head as u64 * row;
             // SAFETY: inside the extent that `check` limits to isize::MAX.
             let base = unsafe { base.add(offset as usize) };
-            f(first, Rows { base, stride, tokens });
+            f(first, Chunk::Stored(Rows { base, stride, tokens }));
             first += tokens;
         }
     }
@@ -110,13 +110,13 @@ impl ContiguousRow<'_> {
 
 impl Source for ContiguousRow<'_> {
     #[inline(always)]
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Rows)) {
+    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk)) {
         // SAFETY: the caller's promise.
         unsafe { self.for_each_run(self.kv.k, head, f) }
     }
 
     #[inline(always)]
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Rows)) {
+    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk)) {
         // SAFETY: the caller's promise.
         unsafe { self.for_each_run(self.kv.v, head, f) }
     }

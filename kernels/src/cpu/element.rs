@@ -81,6 +81,16 @@ pub(crate) trait Element: Copy {
         out
     }
 
+    /// [`Element::load`] with the instructions of AVX2 and F16C.
+    ///
+    /// # Safety
+    /// As [`Element::load`]; the CPU has them.
+    #[inline(always)]
+    unsafe fn load_avx2(src: *const Self) -> [f32; LANES] {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(src) }
+    }
+
     /// Read the first `n` < [`LANES`] elements of a block; the others are +0.
     ///
     /// # Safety
@@ -113,6 +123,20 @@ impl Element for f32 {
 pub(crate) struct F16(pub(crate) u16);
 
 impl Element for F16 {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn load_avx2(src: *const Self) -> [f32; LANES] {
+        use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
+        let mut out = [0.0; LANES];
+        let src = src.cast::<__m128i>();
+        // SAFETY: 16 elements are two vectors of 16 bytes, 16 floats two of 32; the caller's promise.
+        unsafe {
+            _mm256_storeu_ps(out.as_mut_ptr(), _mm256_cvtph_ps(_mm_loadu_si128(src)));
+            _mm256_storeu_ps(out.as_mut_ptr().add(8), _mm256_cvtph_ps(_mm_loadu_si128(src.add(1))));
+        }
+        out
+    }
+
     #[inline(always)]
     unsafe fn load(src: *const Self) -> [f32; LANES] {
         // SAFETY: the caller's promise; an array has the alignment of its element.

@@ -11,6 +11,7 @@
 use core::mem::MaybeUninit;
 
 use super::element::Element;
+use super::isa::Isa;
 
 /// Partial sums of a dot product.
 pub(crate) const LANES: usize = 16;
@@ -38,6 +39,16 @@ impl Rows {
     }
 }
 
+/// Read one block of [`LANES`] elements.
+///
+/// # Safety
+/// As [`Element::load`]; with `AVX2` the CPU has AVX2 and F16C.
+#[inline(always)]
+unsafe fn load<E: Element, const AVX2: bool>(src: *const E) -> [f32; LANES] {
+    // SAFETY: the caller's promise.
+    unsafe { if AVX2 { E::load_avx2(src) } else { E::load(src) } }
+}
+
 /// Add 16 partial sums: halves, quarters, eighths, the last two.
 #[inline(always)]
 pub(crate) fn tree_sum(s: &[f32; LANES]) -> f32 {
@@ -53,9 +64,10 @@ pub(crate) fn tree_sum(s: &[f32; LANES]) -> f32 {
 ///
 /// # Safety
 /// `q` is valid for G * d floats, `rows` for rows of d elements of type E, and `logits` for
-/// writes of `rows.tokens` floats at each multiple of `capacity` below G * capacity.
+/// writes of `rows.tokens` floats at each multiple of `capacity` below G * capacity. `isa` is resolved.
 #[inline(always)]
 pub(crate) unsafe fn dot_rows<E: Element, const G: usize>(
+    isa: Isa,
     q: *const f32,
     d: usize,
     rows: Rows,
@@ -63,22 +75,55 @@ pub(crate) unsafe fn dot_rows<E: Element, const G: usize>(
     capacity: usize,
 ) {
     // Two loops: a compiler keeps the sums in vector registers only where there is no tail.
-    // SAFETY: the caller's promise.
+    let has_tail = !d.is_multiple_of(LANES);
+    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
     unsafe {
-        if d.is_multiple_of(LANES) {
-            dot_rows_tail::<E, G, false>(q, d, rows, logits, capacity);
-        } else {
-            dot_rows_tail::<E, G, true>(q, d, rows, logits, capacity);
+        match (isa.is_avx2(), has_tail) {
+            #[cfg(target_arch = "x86_64")]
+            (true, false) => dot_rows_avx2::<E, G, false>(q, d, rows, logits, capacity),
+            #[cfg(target_arch = "x86_64")]
+            (true, true) => dot_rows_avx2::<E, G, true>(q, d, rows, logits, capacity),
+            (_, false) => dot_rows_portable::<E, G, false>(q, d, rows, logits, capacity),
+            (_, true) => dot_rows_portable::<E, G, true>(q, d, rows, logits, capacity),
         }
     }
+}
+
+/// # Safety
+/// As [`dot_rows`].
+#[inline(never)]
+unsafe fn dot_rows_portable<E: Element, const G: usize, const TAIL: bool>(
+    q: *const f32,
+    d: usize,
+    rows: Rows,
+    logits: *mut f32,
+    capacity: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { dot_rows_body::<E, G, TAIL, false>(q, d, rows, logits, capacity) }
+}
+
+/// # Safety
+/// As [`dot_rows`]; the CPU has AVX2 and F16C.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn dot_rows_avx2<E: Element, const G: usize, const TAIL: bool>(
+    q: *const f32,
+    d: usize,
+    rows: Rows,
+    logits: *mut f32,
+    capacity: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { dot_rows_body::<E, G, TAIL, true>(q, d, rows, logits, capacity) }
 }
 
 /// [`dot_rows`] for d that is (`TAIL` = false) or is not a multiple of [`LANES`].
 ///
 /// # Safety
 /// As [`dot_rows`].
-#[inline(never)]
-unsafe fn dot_rows_tail<E: Element, const G: usize, const TAIL: bool>(
+#[inline(always)]
+unsafe fn dot_rows_body<E: Element, const G: usize, const TAIL: bool, const AVX2: bool>(
     q: *const f32,
     d: usize,
     rows: Rows,
@@ -99,7 +144,7 @@ unsafe fn dot_rows_tail<E: Element, const G: usize, const TAIL: bool>(
             for block in 0..blocks {
                 let at = block * LANES;
                 // SAFETY: at + LANES <= d.
-                let k = unsafe { E::load(row.add(at)) };
+                let k = unsafe { load::<E, AVX2>(row.add(at)) };
                 for (g, sum) in sums.iter_mut().enumerate() {
                     // SAFETY: g < G and at + LANES <= d.
                     add_products(sum, &unsafe { f32::load(q.add(g * d + at)) }, &k);
@@ -137,9 +182,59 @@ fn add_products(sum: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
 ///
 /// # Safety
 /// `out` is valid for G * d floats, `rows` for rows of d elements of type E, and `weights` for
-/// reads of `rows.tokens` floats at each multiple of `capacity` below G * capacity.
-#[inline(never)]
+/// reads of `rows.tokens` floats at each multiple of `capacity` below G * capacity. `isa` is resolved.
+#[inline(always)]
 pub(crate) unsafe fn add_rows<E: Element, const G: usize>(
+    isa: Isa,
+    weights: *const f32,
+    capacity: usize,
+    rows: Rows,
+    d: usize,
+    out: *mut f32,
+) {
+    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
+    unsafe {
+        match isa.is_avx2() {
+            #[cfg(target_arch = "x86_64")]
+            true => add_rows_avx2::<E, G>(weights, capacity, rows, d, out),
+            _ => add_rows_portable::<E, G>(weights, capacity, rows, d, out),
+        }
+    }
+}
+
+/// # Safety
+/// As [`add_rows`].
+#[inline(never)]
+unsafe fn add_rows_portable<E: Element, const G: usize>(
+    weights: *const f32,
+    capacity: usize,
+    rows: Rows,
+    d: usize,
+    out: *mut f32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { add_rows_body::<E, G, false>(weights, capacity, rows, d, out) }
+}
+
+/// # Safety
+/// As [`add_rows`]; the CPU has AVX2 and F16C.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn add_rows_avx2<E: Element, const G: usize>(
+    weights: *const f32,
+    capacity: usize,
+    rows: Rows,
+    d: usize,
+    out: *mut f32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { add_rows_body::<E, G, true>(weights, capacity, rows, d, out) }
+}
+
+/// # Safety
+/// As [`add_rows`].
+#[inline(always)]
+unsafe fn add_rows_body<E: Element, const G: usize, const AVX2: bool>(
     weights: *const f32,
     capacity: usize,
     rows: Rows,
@@ -157,7 +252,7 @@ pub(crate) unsafe fn add_rows<E: Element, const G: usize>(
         }
         for token in 0..rows.tokens {
             // SAFETY: token < rows.tokens and at + LANES <= d.
-            let v = unsafe { E::load(rows.row::<E>(token).add(at)) };
+            let v = unsafe { load::<E, AVX2>(rows.row::<E>(token).add(at)) };
             for (g, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: g < G and token < rows.tokens.
                 let w = unsafe { *weights.add(g * capacity + token) };

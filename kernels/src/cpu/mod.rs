@@ -6,6 +6,7 @@
 
 mod element;
 mod exp;
+mod isa;
 
 mod mask;
 mod pages;
@@ -33,6 +34,7 @@ pub use contiguous::{RawContiguous, attention_contiguous_raw};
 pub use copy::{PageCopy, copy_pages_raw};
 pub use element::{Dtype, convert_from_f32_raw, convert_to_f32_raw};
 pub use gather::{gather_raw, scatter_raw};
+pub use isa::Isa;
 pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
 pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
 pub use safe::{

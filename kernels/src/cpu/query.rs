@@ -7,6 +7,7 @@
 //! scratch `[tile][tokens read, rounded up to 16]`.
 
 use super::element::check_array;
+use super::isa::Isa;
 use super::lanes::{LANES, TILE};
 use super::mask::Mask;
 use super::pages::{MAX_HEADS, check_heads};
@@ -27,6 +28,8 @@ pub struct AttentionParams<'a> {
     pub sink_tokens: u32,
     /// Learned logit per head `[H]` that only enlarges the denominator.
     pub sink_logits: Option<&'a [f32]>,
+    /// Instruction set of the inner loops; it changes no bit of the result.
+    pub isa: Isa,
 }
 
 impl AttentionParams<'_> {

@@ -5,6 +5,7 @@
 //! Token numbers here count tokens read, so dropped pages do not matter.
 
 use super::exp::exp_neg;
+use super::isa::Isa;
 use super::lanes::{LANES, tree_sum};
 
 /// What turns dot products into logits.
@@ -40,9 +41,30 @@ impl Denominator {
 
 /// Replace the first `n` dot products by exp(logit - greatest) and the others by 0.
 ///
-/// The length of `x` is `n` rounded up to a multiple of [`LANES`].
+/// The length of `x` is `n` rounded up to a multiple of [`LANES`]; `isa` is resolved.
+#[inline(always)]
+pub(crate) fn softmax(isa: Isa, x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
+    match isa.is_avx2() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the CPU has what a resolved `isa` says.
+        true => unsafe { softmax_avx2(x, n, logit, sink) },
+        _ => softmax_portable(x, n, logit, sink),
+    }
+}
+
 #[inline(never)]
-pub(crate) fn softmax(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
+fn softmax_portable(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
+    softmax_body(x, n, logit, sink)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn softmax_avx2(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
+    softmax_body(x, n, logit, sink)
+}
+
+#[inline(always)]
+fn softmax_body(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
     let Some((live, padding)) = x.split_at_mut_checked(n) else {
         return Denominator { greatest: f32::NEG_INFINITY, sum: 0.0 };
     };

@@ -7,23 +7,32 @@
 //! Shapes: q and out `[G][d]`, scratch `[G][tokens read, rounded up to 16]`.
 
 use super::element::Element;
+use super::isa::Isa;
 use super::lanes::{LANES, Rows, TILE, add_rows, dot_rows};
 use super::query::{AttentionParams, RawQueries, RawWork};
 use super::softmax::{Logit, softmax};
 
+/// Consecutive tokens of one head.
+pub(crate) enum Chunk {
+    /// Elements as the pages hold them.
+    Stored(Rows),
+    /// Floats that were decoded; they stay until the next run is asked for.
+    Decoded(Rows),
+}
+
 /// Where one query row finds keys and values: runs of tokens, ascending.
 pub(crate) trait Source {
-    /// Call `f(first, rows)` for each run of keys of a head; `first` counts tokens read.
+    /// Call `f(first, chunk)` for each run of keys of a head; `first` counts tokens read.
     ///
     /// # Safety
     /// The source was checked, its memory is valid, and the head is below Hk.
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Rows));
+    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk));
 
     /// The same for values.
     ///
     /// # Safety
     /// As [`Source::keys`].
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Rows));
+    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk));
 }
 
 /// Resolved parameters of a call.
@@ -34,6 +43,7 @@ pub(crate) struct Heads<'a> {
     d: usize,
     logit: Logit,
     sink_logits: Option<&'a [f32]>,
+    isa: Isa,
 }
 
 impl<'a> Heads<'a> {
@@ -46,6 +56,7 @@ impl<'a> Heads<'a> {
             d: head_dim as usize,
             logit: Logit { scale, soft_cap: params.soft_cap },
             sink_logits: params.sink_logits,
+            isa: params.isa.resolved(),
         }
     }
 
@@ -71,6 +82,7 @@ impl<'a> Heads<'a> {
             // SAFETY: at + G <= n * H.
             let tile = unsafe {
                 Tile {
+                    isa: self.isa,
                     q: queries.q.add(at * self.d),
                     out: queries.out.add(at * self.d),
                     lse: if queries.lse.is_null() { queries.lse } else { queries.lse.add(at) },
@@ -101,8 +113,12 @@ impl<'a> Heads<'a> {
         let capacity = tokens.next_multiple_of(LANES);
         // SAFETY: the runs have `tokens` tokens in all, so first + tokens <= capacity.
         unsafe {
-            source.keys(tile.kv_head, |first, rows| {
-                dot_rows::<E, G>(tile.q, d, rows, tile.scratch.add(first), capacity);
+            source.keys(tile.kv_head, |first, chunk| {
+                let logits = tile.scratch.add(first);
+                match chunk {
+                    Chunk::Stored(rows) => dot_rows::<E, G>(tile.isa, tile.q, d, rows, logits, capacity),
+                    Chunk::Decoded(rows) => dot_rows::<f32, G>(tile.isa, tile.q, d, rows, logits, capacity),
+                }
             });
         }
         let denominators: [_; G] = core::array::from_fn(|g| {
@@ -114,14 +130,18 @@ impl<'a> Heads<'a> {
                 core::slice::from_raw_parts_mut(x, capacity)
             };
             let sink = self.sink_logits.and_then(|s| s.get(tile.head as usize + g));
-            softmax(x, tokens, self.logit, sink.copied())
+            softmax(tile.isa, x, tokens, self.logit, sink.copied())
         });
         // SAFETY: out has G * d floats; all zero bytes are 0.0.
         unsafe { core::ptr::write_bytes(tile.out, 0, G * d) };
         // SAFETY: as for the keys.
         unsafe {
-            source.values(tile.kv_head, |first, rows| {
-                add_rows::<E, G>(tile.scratch.add(first), capacity, rows, d, tile.out);
+            source.values(tile.kv_head, |first, chunk| {
+                let weights = tile.scratch.add(first);
+                match chunk {
+                    Chunk::Stored(rows) => add_rows::<E, G>(tile.isa, weights, capacity, rows, d, tile.out),
+                    Chunk::Decoded(rows) => add_rows::<f32, G>(tile.isa, weights, capacity, rows, d, tile.out),
+                }
             });
         }
         for (g, denominator) in denominators.iter().enumerate() {
@@ -138,6 +158,7 @@ impl<'a> Heads<'a> {
 
 /// Addresses of adjacent heads of one query row.
 struct Tile {
+    isa: Isa,
     q: *const f32,
     out: *mut f32,
     lse: *mut f32,
