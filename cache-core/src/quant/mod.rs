@@ -4,6 +4,7 @@
 //!   zero.
 //! - [`fp8`]: E4M3 and E5M2; [`fp8_scale`]: their scales; [`fp4`]: NVFP4 and MXFP4; [`ggml`]: the blocks q8_0 and q4_0.
 //! - [`hadamard`]: the rotation that spreads outliers before quantisation.
+//! - [`RowCodec`]: rows of pages, in whatever format their [layout](crate::layout) says.
 //! - [`pack`] and [`fixed`]: packing, and decoding to fixed point without a float; all there is without feature `quant`.
 //!
 //! # Rules
@@ -48,6 +49,8 @@ pub mod int;
 mod lanes;
 pub mod pack;
 #[cfg(feature = "quant")]
+mod page;
+#[cfg(feature = "quant")]
 mod range;
 #[cfg(feature = "quant")]
 pub mod rounding;
@@ -58,3 +61,5 @@ pub use error::{NonFinite, QuantError, Report};
 pub use format::{Fp8Kind, Groups, IntBits, IntFormat};
 #[cfg(feature = "quant")]
 pub use hadamard::Rotation;
+#[cfg(feature = "quant")]
+pub use page::RowCodec;

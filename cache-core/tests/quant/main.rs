@@ -7,6 +7,7 @@ mod fixed;
 mod fp8;
 mod hadamard;
 mod int;
+mod page;
 mod reference;
 mod support;
 mod vectors;
