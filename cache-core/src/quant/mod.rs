@@ -44,13 +44,12 @@ pub mod ggml;
 pub mod hadamard;
 #[cfg(feature = "quant")]
 pub mod int;
-#[cfg(feature = "quant")]
-mod lanes;
 pub mod pack;
 #[cfg(feature = "quant")]
 mod range;
 #[cfg(feature = "quant")]
 pub mod rounding;
+mod slices;
 #[cfg(feature = "quant")]
 pub mod symmetric;
 
