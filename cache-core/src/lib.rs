@@ -4,8 +4,8 @@
 //! An engine keeps keys and values of tokens in pages of device memory. This crate decides which pages: it finds how much of
 //! a prompt is cached already ([`Cache::match_prefix`]), gives sequences the pages for what they are about to compute
 //! ([`Cache::plan_add`]), says what to copy first and where each token goes ([`Cache::copies`],
-//! [`Cache::export_slots`], [`Cache::export_dense`]), and publishes finished pages so that later prompts find them. It never
-//! touches a key or a value.
+//! [`Cache::export_slots`], [`Cache::export_dense`]), and publishes finished pages so that later prompts find them. The cache
+//! never touches a key or a value.
 //!
 //! # The layers, in the order of the data path
 //! - [`config`](Config): what is fixed at init. Every array length follows from it.
@@ -20,9 +20,10 @@
 //! Beside the data path, and linked only where they are used:
 //! - [`layout`]: what each byte of a page means. It knows no page by number.
 //! - [`planner`]: how many bytes tokens, sequences and pools take.
+//! - `quant` (feature `quant`): codecs for keys and values, pure functions over the caller's slices.
 //!
 //! # Rules
-//! - No heap, no clock, no lock, no callback, no float, no global. Memory is lent ([`CacheStorage`]), time is an argument.
+//! - No heap, no clock, no lock, no callback, no float but in `quant`, no global. Memory is lent ([`CacheStorage`]), time is an argument.
 //! - A call that fails changes nothing; [`Cache::digest`] shows it. Commit cannot fail.
 //! - The same calls give the same ids, plans, events and digest on every target.
 //! - A hit is confirmed by comparing tokens. A hash may propose a page, never decide.

@@ -5,8 +5,9 @@
 //! code decodes exactly, while it fits. What does not fit saturates and is counted.
 
 use super::error::{QuantError, Report};
-use super::format::{BLOCK, Fp8Kind, IntFormat};
-use super::pack::unpack_all;
+use super::format::{Fp8Kind, IntBits, IntFormat};
+use super::pack::{split2, split4};
+use super::slices::{pieces, pieces_mut};
 
 /// Most fraction bits: the unit of f16.
 pub const FRACTION_MAX: u32 = 24;
@@ -33,17 +34,22 @@ pub fn decode_int(
     if let Some(index) = scales.iter().zip(zeros).position(is_bad) {
         return Err(QuantError::Scale { index });
     }
-    let groups = codes.chunks_exact(format.group_bytes()).zip(scales.iter().zip(zeros));
+    let groups = pieces(codes, format.group_bytes()).zip(scales.iter().zip(zeros));
     let mut saturated = 0_u32;
-    for (out, (codes, (&scale, &zero))) in out.chunks_exact_mut(format.groups().group()).zip(groups) {
+    for (out, (codes, (&scale, &zero))) in pieces_mut(out, format.groups().group()).zip(groups) {
         let (scale, zero) = (f16_units(scale).unwrap_or(0), f16_units(zero).unwrap_or(0));
-        for (out, packed) in out.chunks_mut(BLOCK).zip(codes.chunks(format.bits().bytes(BLOCK))) {
-            let mut codes = [0; BLOCK];
-            unpack_all(format.bits(), packed, codes.get_mut(..out.len()).unwrap_or(&mut []));
-            for (to, &code) in out.iter_mut().zip(&codes) {
-                // Below 2^49: nothing wraps.
-                let value = round(i64::from(code).wrapping_mul(scale).wrapping_add(zero), drop);
-                *to = saturate(value, &mut saturated);
+        // Below 2^49: nothing wraps.
+        let mut value =
+            |code: u8| saturate(round(i64::from(code).wrapping_mul(scale).wrapping_add(zero), drop), &mut saturated);
+        match format.bits() {
+            IntBits::B8 => out.iter_mut().zip(codes).for_each(|(to, &code)| *to = value(code)),
+            IntBits::B4 => {
+                let pairs = out.as_chunks_mut().0.iter_mut();
+                pairs.zip(codes).for_each(|(to, &byte)| *to = split4(byte).map(&mut value));
+            }
+            IntBits::B2 => {
+                let quads = out.as_chunks_mut().0.iter_mut();
+                quads.zip(codes).for_each(|(to, &byte)| *to = split2(byte).map(&mut value));
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::error::QuantError;
 
-/// Longest group along the token axis, and the block in which longer ones are worked on.
+/// Longest group along the token axis.
+#[cfg(feature = "quant")]
 pub(super) const BLOCK: usize = 128;
 
 /// Bits of an integer code.

@@ -10,8 +10,8 @@
 use super::error::{NonFinite, QuantError, Report};
 use super::format::Fp8Kind;
 use super::fp8::is_scale;
-use super::lanes::each;
 use super::range::{admit, greatest_finite, survey};
+use super::slices::{each, pieces, pieces_mut};
 
 /// Elements of a block of NVFP4.
 pub const NVFP4_BLOCK: usize = 16;
@@ -93,7 +93,7 @@ fn encode<const BLOCK: usize>(
     let blocks = whole::<BLOCK>(x.len(), codes.len(), scales.len())?;
     admit(x, on)?;
     let mut report = Report::default();
-    for ((x, codes), to) in x.chunks_exact(BLOCK).zip(codes.chunks_exact_mut(BLOCK >> 1)).zip(scales).take(blocks) {
+    for ((x, codes), to) in pieces(x, BLOCK).zip(pieces_mut(codes, BLOCK >> 1)).zip(scales).take(blocks) {
         let (extremes, replaced) = survey(x);
         let is_beyond;
         let step;
@@ -123,7 +123,7 @@ fn decode<const BLOCK: usize>(
     if let Some(index) = scales.iter().position(|&stored| scale(stored).is_none()) {
         return Err(QuantError::Scale { index });
     }
-    for ((out, codes), &stored) in out.chunks_exact_mut(BLOCK).zip(codes.chunks_exact(BLOCK >> 1)).zip(scales) {
+    for ((out, codes), &stored) in pieces_mut(out, BLOCK).zip(pieces(codes, BLOCK >> 1)).zip(scales) {
         let step = scale(stored).unwrap_or(0.0);
         each(codes, out.as_chunks_mut().0, |code| [e2m1_value(code & 15) * step, e2m1_value(code >> 4) * step]);
     }

@@ -8,7 +8,7 @@
 
 use super::error::QuantError;
 use super::format::Fp8Kind;
-use super::lanes::each;
+use super::slices::{each, pieces, pieces_mut};
 
 /// What an encoding is made of.
 trait Layout {
@@ -140,7 +140,7 @@ impl Fp8Kind {
 /// `Length` for rows that are not whole, or that the scales do not divide; `Scale` for one that is not finite and above 0.
 pub fn encode(kind: Fp8Kind, x: &[f32], row: usize, scales: &[f32], codes: &mut [u8]) -> Result<(), QuantError> {
     are_usable(x.len(), codes.len(), row, scales)?;
-    let rows = x.chunks_exact(row).zip(codes.chunks_exact_mut(row)).zip(scales.iter().cycle());
+    let rows = pieces(x, row).zip(pieces_mut(codes, row)).zip(scales.iter().cycle());
     for ((x, codes), &scale) in rows {
         match kind {
             Fp8Kind::E4m3Fn => encode_row::<E4m3Fn>(x, scale, codes),
@@ -157,7 +157,7 @@ pub fn encode(kind: Fp8Kind, x: &[f32], row: usize, scales: &[f32], codes: &mut 
 /// As there.
 pub fn decode(kind: Fp8Kind, codes: &[u8], row: usize, scales: &[f32], out: &mut [f32]) -> Result<(), QuantError> {
     are_usable(codes.len(), out.len(), row, scales)?;
-    let rows = out.chunks_exact_mut(row).zip(codes.chunks_exact(row)).zip(scales.iter().cycle());
+    let rows = pieces_mut(out, row).zip(pieces(codes, row)).zip(scales.iter().cycle());
     for ((out, codes), &scale) in rows {
         match kind {
             Fp8Kind::E4m3Fn => decode_row::<E4m3Fn>(codes, scale, out),

@@ -3,6 +3,7 @@
 use super::error::{NonFinite, QuantError};
 use super::format::Fp8Kind;
 use super::range::{admit, greatest_finite};
+use super::slices::pieces;
 
 /// The least scale, for rows that are all 0.
 const LEAST: f32 = 1e-12;
@@ -34,7 +35,7 @@ pub fn row_scales(
         return Err(QuantError::Length);
     }
     admit(x, on)?;
-    scales.iter_mut().zip(x.chunks_exact(row)).for_each(|(scale, x)| *scale = scale_of(kind, rule, greatest_finite(x)));
+    scales.iter_mut().zip(pieces(x, row)).for_each(|(scale, x)| *scale = scale_of(kind, rule, greatest_finite(x)));
     Ok(())
 }
 

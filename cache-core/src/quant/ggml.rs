@@ -15,6 +15,7 @@
 use super::error::{NonFinite, QuantError, Report};
 use super::range::{admit, survey};
 use super::rounding::{F16_MAX, f16_is_finite, f16_to_f32};
+use super::slices::{pieces, pieces_mut};
 
 /// Elements of a block.
 pub const BLOCK: usize = 32;
@@ -99,7 +100,7 @@ fn encode<const CODES: usize>(
     }
     admit(x, on)?;
     let mut report = Report::default();
-    for (x, bytes) in blocks.iter().zip(bytes.chunks_exact_mut(size)) {
+    for (x, bytes) in blocks.iter().zip(pieces_mut(bytes, size)) {
         let Some((scale, codes)) = bytes.split_first_chunk_mut() else { continue };
         let Some(codes) = codes.first_chunk_mut() else { continue };
         let (extremes, replaced) = survey(x);
@@ -124,10 +125,10 @@ fn decode<const CODES: usize>(
         return Err(QuantError::Length);
     }
     let parts = |bytes: &'_ [u8]| bytes.split_first_chunk().map_or(0, |(scale, _)| u16::from_le_bytes(*scale));
-    if let Some(index) = bytes.chunks_exact(size).position(|bytes| !f16_is_finite(parts(bytes))) {
+    if let Some(index) = pieces(bytes, size).position(|bytes| !f16_is_finite(parts(bytes))) {
         return Err(QuantError::Scale { index });
     }
-    for (out, bytes) in blocks.iter_mut().zip(bytes.chunks_exact(size)) {
+    for (out, bytes) in blocks.iter_mut().zip(pieces(bytes, size)) {
         if let Some(codes) = bytes.last_chunk() {
             one(codes, f16_to_f32(parts(bytes)), out);
         }

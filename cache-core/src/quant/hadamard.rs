@@ -7,6 +7,7 @@
 //! Bits: butterflies of distance 1, 2, 4, ...; then one multiplication by f32(1 / sqrt n).
 
 use super::error::QuantError;
+use super::slices::pieces_mut;
 
 /// Which rotation rows have had. Equal values are equal rotations: data under another one is not comparable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,9 +47,9 @@ impl Rotation {
     /// `Length` for rows that are not whole; `Group` where the blocks do not fit the row.
     pub fn apply(self, x: &mut [f32], dim: usize, layer: u32, head: u32) -> Result<(), QuantError> {
         let Some(block) = self.block_in(x.len(), dim)? else { return Ok(()) };
-        for row in x.chunks_exact_mut(dim) {
+        for row in pieces_mut(x, dim) {
             self.flip(row, layer, head);
-            row.chunks_exact_mut(block).for_each(transform);
+            pieces_mut(row, block).for_each(transform);
         }
         Ok(())
     }
@@ -59,8 +60,8 @@ impl Rotation {
     /// As there.
     pub fn revert(self, x: &mut [f32], dim: usize, layer: u32, head: u32) -> Result<(), QuantError> {
         let Some(block) = self.block_in(x.len(), dim)? else { return Ok(()) };
-        for row in x.chunks_exact_mut(dim) {
-            row.chunks_exact_mut(block).for_each(transform);
+        for row in pieces_mut(x, dim) {
+            pieces_mut(row, block).for_each(transform);
             self.flip(row, layer, head);
         }
         Ok(())
@@ -121,7 +122,7 @@ fn transform(block: &mut [f32]) {
     eights.iter_mut().for_each(transform_eight);
     let mut distance = if eights.is_empty() { 1 } else { 8_usize };
     while distance < block.len() {
-        for pair in block.chunks_exact_mut(distance.wrapping_mul(2)) {
+        for pair in pieces_mut(block, distance.wrapping_mul(2)) {
             let Some((low, high)) = pair.split_at_mut_checked(distance) else { continue };
             for (a, b) in low.iter_mut().zip(high) {
                 (*a, *b) = (*a + *b, *a - *b);

@@ -12,10 +12,10 @@
 
 use super::error::{NonFinite, QuantError, Report};
 use super::format::{BLOCK, IntBits, IntFormat};
-use super::lanes::each;
-use super::pack::unpack_all;
+use super::pack::{split2, split4};
 use super::range::{Extremes, admit, first_non_finite, survey};
 use super::rounding::{f16_ceil, f16_floor, f16_is_finite, f16_nearest_saturating, f16_to_f32};
+use super::slices::{each, pieces, pieces_mut};
 
 /// Encoded rows. Sections: codes of row after row, packed; scales and zeros, f16 bits, one per group.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl GroupsMut<'_> {
 
     fn groups(&mut self, format: IntFormat) -> impl Iterator<Item = (&mut [u8], &mut u16, &mut u16)> {
         let parameters = self.scales.iter_mut().zip(self.zeros.iter_mut());
-        self.codes.chunks_exact_mut(format.group_bytes()).zip(parameters).map(|(codes, (s, z))| (codes, s, z))
+        pieces_mut(self.codes, format.group_bytes()).zip(parameters).map(|(codes, (s, z))| (codes, s, z))
     }
 }
 
@@ -59,7 +59,7 @@ pub fn encode(format: IntFormat, x: &[f32], on: NonFinite, mut into: GroupsMut<'
         return Err(QuantError::Length);
     }
     admit(x, on)?;
-    let groups = x.chunks_exact(format.groups().group()).zip(into.groups(format));
+    let groups = pieces(x, format.groups().group()).zip(into.groups(format));
     Ok(groups.fold(Report::default(), |report, (x, (codes, scale, zero))| {
         report.and(encode_group(format.bits(), x, codes, scale, zero))
     }))
@@ -90,7 +90,7 @@ pub fn encode_channels(
     let mut report = Report::default();
     let mut into = into.groups(format);
     for channel in 0..channels {
-        let mut values = x.iter().skip(channel).step_by(stride).take(tokens);
+        let mut values = x.iter().skip(channel).step_by(stride.max(1)).take(tokens);
         for (codes, scale, zero) in into.by_ref().take(per_row) {
             let mut block = [0.0; BLOCK];
             block.iter_mut().take(group).zip(values.by_ref()).for_each(|(to, &x)| *to = x);
@@ -118,7 +118,7 @@ pub fn encode_with(
     }
     are_usable(scales, zeros)?;
     admit(x, NonFinite::Reject)?;
-    let groups = codes.chunks_exact_mut(format.group_bytes()).zip(x.chunks_exact(format.groups().group()));
+    let groups = pieces_mut(codes, format.group_bytes()).zip(pieces(x, format.groups().group()));
     for ((codes, x), (&scale, &zero)) in groups.zip(scales.iter().zip(zeros)) {
         fill(format.bits(), x, |x| x, scale, zero, codes);
     }
@@ -155,9 +155,9 @@ pub fn decode_channels(
     let channels = channels(format, elements, out.len(), stride)?;
     are_usable(from.scales, from.zeros)?;
     let (group, per_row) = (format.groups().group(), format.groups().per_row());
-    let mut groups = from.codes.chunks_exact(format.group_bytes()).zip(from.scales.iter().zip(from.zeros));
+    let mut groups = pieces(from.codes, format.group_bytes()).zip(from.scales.iter().zip(from.zeros));
     for channel in 0..channels {
-        let mut places = out.iter_mut().skip(channel).step_by(stride);
+        let mut places = out.iter_mut().skip(channel).step_by(stride.max(1));
         for (codes, (&scale, &zero)) in groups.by_ref().take(per_row) {
             let mut block = [0.0; BLOCK];
             expand(format.bits(), codes, scale, zero, block.get_mut(..group).unwrap_or(&mut []), |x| x);
@@ -242,8 +242,8 @@ fn decode_as<T>(
         return Err(QuantError::Length);
     }
     are_usable(from.scales, from.zeros)?;
-    let groups = from.codes.chunks_exact(format.group_bytes()).zip(from.scales.iter().zip(from.zeros));
-    for (out, (codes, (&scale, &zero))) in out.chunks_exact_mut(format.groups().group()).zip(groups) {
+    let groups = pieces(from.codes, format.group_bytes()).zip(from.scales.iter().zip(from.zeros));
+    for (out, (codes, (&scale, &zero))) in pieces_mut(out, format.groups().group()).zip(groups) {
         expand(format.bits(), codes, scale, zero, out, cast);
     }
     Ok(())
@@ -254,13 +254,9 @@ fn decode_as<T>(
 fn expand<T>(bits: IntBits, packed: &[u8], scale: u16, zero: u16, out: &mut [T], cast: impl Fn(f32) -> T) {
     let (scale, zero) = (f16_to_f32(scale), f16_to_f32(zero));
     let value = |code: u8| cast(f32::from(code) * scale + zero);
-    if bits == IntBits::B8 {
-        packed.iter().zip(out).for_each(|(&code, to)| *to = value(code));
-        return;
-    }
-    for (out, packed) in out.chunks_mut(BLOCK).zip(packed.chunks(bits.bytes(BLOCK))) {
-        let mut codes = [0; BLOCK];
-        unpack_all(bits, packed, codes.get_mut(..out.len()).unwrap_or(&mut []));
-        codes.iter().zip(out).for_each(|(&code, to)| *to = value(code));
+    match bits {
+        IntBits::B8 => packed.iter().zip(out).for_each(|(&code, to)| *to = value(code)),
+        IntBits::B4 => each(packed, out.as_chunks_mut().0, |byte| split4(byte).map(value)),
+        IntBits::B2 => each(packed, out.as_chunks_mut().0, |byte| split2(byte).map(value)),
     }
 }

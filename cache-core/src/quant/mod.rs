@@ -45,8 +45,6 @@ pub mod ggml;
 pub mod hadamard;
 #[cfg(feature = "quant")]
 pub mod int;
-#[cfg(feature = "quant")]
-mod lanes;
 pub mod pack;
 #[cfg(feature = "quant")]
 mod page;
@@ -54,6 +52,7 @@ mod page;
 mod range;
 #[cfg(feature = "quant")]
 pub mod rounding;
+mod slices;
 #[cfg(feature = "quant")]
 pub mod symmetric;
 

@@ -58,20 +58,31 @@ fn pack_all(bits: IntBits, codes: &[u8], packed: &mut [u8]) {
 
 /// Lengths agree.
 #[inline]
-pub(super) fn unpack_all(bits: IntBits, packed: &[u8], codes: &mut [u8]) {
+fn unpack_all(bits: IntBits, packed: &[u8], codes: &mut [u8]) {
     match bits {
         IntBits::B8 => codes.iter_mut().zip(packed).for_each(|(code, &byte)| *code = byte),
         IntBits::B4 => {
             let (pairs, rest) = codes.as_chunks_mut();
-            pairs.iter_mut().zip(packed).for_each(|(pair, &byte)| *pair = [byte & 15, byte >> 4]);
+            pairs.iter_mut().zip(packed).for_each(|(pair, &byte)| *pair = split4(byte));
             rest.iter_mut().zip(packed.last()).for_each(|(code, &byte)| *code = byte & 15);
         }
         IntBits::B2 => {
             let (quads, rest) = codes.as_chunks_mut();
-            let split = |byte: u8| [byte & 3, byte >> 2 & 3, byte >> 4 & 3, byte >> 6];
-            quads.iter_mut().zip(packed).for_each(|(quad, &byte)| *quad = split(byte));
-            let last = packed.last().map_or([0; 4], |&byte| split(byte));
+            quads.iter_mut().zip(packed).for_each(|(quad, &byte)| *quad = split2(byte));
+            let last = packed.last().map_or([0; 4], |&byte| split2(byte));
             rest.iter_mut().zip(last).for_each(|(code, value)| *code = value);
         }
     }
+}
+
+/// The codes of a byte.
+#[inline(always)]
+pub(super) const fn split4(byte: u8) -> [u8; 2] {
+    [byte & 15, byte >> 4]
+}
+
+/// The codes of a byte.
+#[inline(always)]
+pub(super) const fn split2(byte: u8) -> [u8; 4] {
+    [byte & 3, byte >> 2 & 3, byte >> 4 & 3, byte >> 6]
 }

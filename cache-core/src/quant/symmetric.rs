@@ -3,9 +3,9 @@
 
 use super::error::{NonFinite, QuantError, Report};
 use super::format::Groups;
-use super::lanes::each;
 use super::range::{admit, greatest_finite, survey};
 use super::rounding::{f16_ceil, f16_to_f32};
+use super::slices::{each, pieces, pieces_mut};
 
 /// Encodes rows; `scales`, f16 bits, has one per group. An infinity counts as the greatest or least value, NaN as the one
 /// nearest to 0, where they are not refused. O(x).
@@ -25,7 +25,7 @@ pub fn encode(
     admit(x, on)?;
     let mut report = Report::default();
     let group = groups.group();
-    for ((x, codes), scale) in x.chunks_exact(group).zip(codes.chunks_exact_mut(group)).zip(scales) {
+    for ((x, codes), scale) in pieces(x, group).zip(pieces_mut(codes, group)).zip(scales) {
         let is_above;
         let amax = greatest_finite(x);
         (*scale, is_above) = f16_ceil(amax / 127.0);
@@ -53,7 +53,7 @@ pub fn decode(groups: Groups, codes: &[i8], scales: &[u16], out: &mut [f32]) -> 
         return Err(QuantError::Scale { index });
     }
     let group = groups.group();
-    for ((out, codes), &scale) in out.chunks_exact_mut(group).zip(codes.chunks_exact(group)).zip(scales) {
+    for ((out, codes), &scale) in pieces_mut(out, group).zip(pieces(codes, group)).zip(scales) {
         let scale = f16_to_f32(scale);
         each(codes, out, |code| f32::from(code) * scale);
     }

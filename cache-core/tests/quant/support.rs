@@ -20,7 +20,7 @@ impl Rng {
     }
 
     pub(crate) fn gaussian(&mut self) -> f64 {
-        (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+        (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (core::f64::consts::TAU * self.unit()).cos()
     }
 
     pub(crate) fn gaussians(&mut self, n: usize) -> Vec<f32> {
