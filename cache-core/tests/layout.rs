@@ -266,7 +266,7 @@ fn walk(layout: &PageLayout) {
                     page.take(at.byte - 2, 0, 16, group, true);
                 }
                 // A plain element is aligned for its type.
-                assert!(!part.format.is_exact() || at.byte % u64::from(at.bits / 8) == 0);
+                assert!(!part.format.is_exact() || at.byte.is_multiple_of(u64::from(at.bits / 8)));
             }
         }
     }
@@ -322,7 +322,7 @@ fn what_is_not_there_has_no_address() {
     assert_eq!(far.codes, (layout.page_bytes << 24) + at(1, Tensor::V, 1, 15).unwrap().codes);
     // Offsets beyond 32 bits.
     let large = PageLayout::new(&PageLayoutSpec::new(32, 32, 128, TensorFormat::F16)).unwrap();
-    assert_eq!(large.offset(PageId::new(1 << 20), 0, Tensor::K, 0, 0).unwrap().codes, 524_288 * 16 << 20);
+    assert_eq!(large.offset(PageId::new(1 << 20), 0, Tensor::K, 0, 0).unwrap().codes, (524_288 * 16) << 20);
 }
 
 /// Every single change of a spec that gives another legal layout gives another id; so does every change of a descriptor.

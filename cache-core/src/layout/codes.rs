@@ -138,9 +138,9 @@ code! {
 code! {
     /// What lies outermost in a section.
     Order {
-        /// [head][token]: a head of a page is one run of bytes.
+        /// `[head][token]`: a head of a page is one run of bytes.
         HEADS = 0 "heads";
-        /// [token][head]: a token of a page is one run of bytes.
+        /// `[token][head]`: a token of a page is one run of bytes.
         TOKENS = 1 "tokens";
     }
 }

@@ -21,6 +21,9 @@
 //! So element (token t, channel c) is code `c % G` of group `c / G` of block `t` along channels, and code `t % G` of group
 //! `c` of block `t / G` along tokens; one loop decodes both. No group crosses a page, a head or a layer.
 //!
+//! Kernels that take plain strides find them here: `page_bytes` from page to page, `codes_block` from token to token,
+//! `codes_head` from head to head, from a base at page 0 plus the layer plus `codes` of the part.
+//!
 //! # Identity
 //! A page is only ever read under the layout that wrote it. [`PageLayout::id`] is a hash of every field, so equal shapes
 //! with another meaning (E4M3FN and E4M3FNUZ, keys before and after RoPE, rotated or not) have different ids: compare ids,
