@@ -117,8 +117,22 @@ impl<'a> RowCodec<'a> {
         self.rotation.revert(out, self.dim(), layer, head)
     }
 
-    /// Encodes rows of one head; `x` is `[tokens][d]`, and rotated in place where the layout says so. All is checked before
-    /// the first byte is written. O(x).
+    /// Whether rows are rotated before they are encoded.
+    #[must_use]
+    pub fn rotates(&self) -> bool {
+        self.rotation != Rotation::NONE
+    }
+
+    /// Rotates rows of one head in place, `[tokens][d]`, where the layout says so: the form that [`Self::write`] takes. O(x log n).
+    ///
+    /// # Errors
+    /// `Length` for rows that are not whole.
+    pub fn rotate(&self, x: &mut [f32], layer: u32, head: u32) -> Result<(), QuantError> {
+        self.rotation.apply(x, self.dim(), layer, head)
+    }
+
+    /// Encodes rows of one head; `x` is `[tokens][d]`, [rotated](Self::rotate). All is checked before the first byte is
+    /// written. O(x).
     ///
     /// # Errors
     /// As [`Self::read`]; `NonFinite` under [`NonFinite::Reject`].
@@ -128,7 +142,7 @@ impl<'a> RowCodec<'a> {
         layer: u32,
         head: u32,
         tokens: Range<u32>,
-        x: &mut [f32],
+        x: &[f32],
         on: NonFinite,
     ) -> Result<Report, QuantError> {
         let rows = self.rows(layer, head, &tokens)?;
@@ -138,8 +152,6 @@ impl<'a> RowCodec<'a> {
         let end = usize::try_from(self.layout.page_bytes).map_err(|_| QuantError::Length)?;
         let page = page.get_mut(..end).ok_or(QuantError::Length)?;
         admit(x, on)?;
-        self.rotation.apply(x, self.dim(), layer, head)?;
-        admit(x, on)?; // a sum of great values may overflow
         let mut report = Report::default();
         let at_once = rows.at_once();
         for (nth, x) in x.chunks_exact(at_once.saturating_mul(rows.block_elements)).enumerate() {

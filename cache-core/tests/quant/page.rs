@@ -57,13 +57,13 @@ fn rows_come_back_however_they_were_written_and_nothing_else_changes() {
             let block = codec.block_tokens();
             for head in 0..HEADS {
                 let at = |token: u32| ((head * P + token) * DIM) as usize;
-                let mut rows = x[at(0)..at(P)].to_vec();
+                let rows = x[at(0)..at(P)].to_vec();
                 let bytes = bytemuck::cast_slice_mut(&mut whole);
-                let _ = codec.write(bytes, 1, head, 0..P, &mut rows, NonFinite::Reject).unwrap();
+                let _ = codec.write(bytes, 1, head, 0..P, &rows, NonFinite::Reject).unwrap();
                 for token in (0..P).step_by(block as usize).rev() {
-                    let mut rows = x[at(token)..at(token + block)].to_vec();
+                    let rows = x[at(token)..at(token + block)].to_vec();
                     let bytes = bytemuck::cast_slice_mut(&mut single);
-                    let _ = codec.write(bytes, 1, head, token..token + block, &mut rows, NonFinite::Reject).unwrap();
+                    let _ = codec.write(bytes, 1, head, token..token + block, &rows, NonFinite::Reject).unwrap();
                 }
             }
             assert_eq!(whole, single, "{format:?} {order:?}");
@@ -132,7 +132,9 @@ fn rotated_rows_come_back_rotated_back() {
         let mut memory = page(&layout);
         let x = Rng(3).gaussians(DIM as usize);
         let bytes = bytemuck::cast_slice_mut(&mut memory);
-        let _ = codec.write(bytes, 0, 2, 5..6, &mut x.clone(), NonFinite::Reject).unwrap();
+        let mut rotated = x.clone();
+        codec.rotate(&mut rotated, 0, 2).unwrap();
+        let _ = codec.write(bytes, 0, 2, 5..6, &rotated, NonFinite::Reject).unwrap();
         let mut out = vec![0.0; DIM as usize];
         codec.read(bytes, 0, 2, 5..6, &mut out).unwrap();
         assert!(x.iter().zip(&out).all(|(a, b)| (a - b).abs() < bound));
@@ -151,18 +153,18 @@ fn what_is_wrong_is_refused_and_nothing_is_written() {
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
     let row = DIM as usize;
     let mut rows = vec![1.0; 16 * row];
-    let mut write = |bytes: &mut [u8], layer, head, tokens, x: &mut [f32]| {
+    let write = |bytes: &mut [u8], layer, head, tokens, x: &[f32]| {
         codec.write(bytes, layer, head, tokens, x, NonFinite::Reject).err()
     };
-    assert_eq!(write(bytes, 1, 0, 0..16, &mut rows), Some(QuantError::Length), "no such layer");
-    assert_eq!(write(bytes, 0, 3, 0..16, &mut rows), Some(QuantError::Length), "no such head");
-    assert_eq!(write(bytes, 0, 0, 8..24, &mut rows), Some(QuantError::Length), "half a group");
-    assert_eq!(write(bytes, 0, 0, 32..48, &mut rows), Some(QuantError::Length), "behind the page");
-    assert_eq!(write(bytes, 0, 0, 0..32, &mut rows), Some(QuantError::Length), "fewer rows than tokens");
-    assert_eq!(write(&mut bytes[8..], 0, 0, 0..16, &mut rows), Some(QuantError::Length), "less than a page");
+    assert_eq!(write(bytes, 1, 0, 0..16, &rows), Some(QuantError::Length), "no such layer");
+    assert_eq!(write(bytes, 0, 3, 0..16, &rows), Some(QuantError::Length), "no such head");
+    assert_eq!(write(bytes, 0, 0, 8..24, &rows), Some(QuantError::Length), "half a group");
+    assert_eq!(write(bytes, 0, 0, 32..48, &rows), Some(QuantError::Length), "behind the page");
+    assert_eq!(write(bytes, 0, 0, 0..32, &rows), Some(QuantError::Length), "fewer rows than tokens");
+    assert_eq!(write(&mut bytes[8..], 0, 0, 0..16, &rows), Some(QuantError::Length), "less than a page");
     rows[3 * row + 5] = f32::NAN;
     let index = 3 * row + 5;
-    assert_eq!(write(bytes, 0, 0, 0..16, &mut rows), Some(QuantError::NonFinite { index }));
+    assert_eq!(write(bytes, 0, 0, 0..16, &rows), Some(QuantError::NonFinite { index }));
     assert_eq!(memory, before);
 
     let static_scale = TensorFormat::fp8(ElementCode::FP8_E4M3FN, ScaleMode::HEAD);

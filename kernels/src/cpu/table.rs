@@ -77,6 +77,8 @@ pub(crate) struct Row {
 pub(crate) struct Run {
     /// Entry of the table, as it stands there.
     pub(crate) entry: i32,
+    /// Its column.
+    pub(crate) column: u32,
     /// First slot in the page.
     pub(crate) slot: u32,
     /// Tokens, 1..=P.
@@ -99,10 +101,11 @@ impl Row {
             }
             let slot = at & (page_tokens - 1);
             let tokens = (page_tokens - slot).min(end - at);
+            let column = at >> self.shift;
             // SAFETY: the column of a token below `end` is below the stride.
-            let entry = unsafe { *self.entries.add((at >> self.shift) as usize) };
+            let entry = unsafe { *self.entries.add(column as usize) };
             at += tokens;
-            Some(Run { entry, slot, tokens })
+            Some(Run { entry, column, slot, tokens })
         })
     }
 
