@@ -17,7 +17,7 @@ source scripts/symbols.sh
 target="${CARGO_TARGET_DIR:-$PWD/target}"
 folder=examples/firmware
 triples="thumbv7em-none-eabihf thumbv8m.main-none-eabihf riscv32imac-unknown-none-elf"
-builds="small narrow full" # without the index, so with 16-bit ids, and with all features
+builds="small narrow full" # without the index, so with 16-bit ids, and with it; none with feature "layout"
 c="-std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude"
 
 # Debian's own compiler carries the sources of core, and must not be mixed with rustup's.
@@ -31,6 +31,7 @@ features() {
     case $1 in
         small) echo --no-default-features ;;
         narrow) echo --no-default-features --features narrow ;;
+        full) echo --no-default-features --features index ;;
     esac
 }
 # All targets at once, so that each core of this machine has something to do; archives come one by one.
