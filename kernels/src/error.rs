@@ -57,6 +57,12 @@ errors! {
     Scratch = 163, c"KVF_KERNEL_ERR_SCRATCH";
     /// `scale` or `soft_cap` is not finite, `soft_cap` is negative, or an unknown instruction set.
     Value = 164, c"KVF_KERNEL_ERR_VALUE";
+    /// A page layout that was not made by the library, or that this kernel does not read.
+    Layout = 165, c"KVF_KERNEL_ERR_LAYOUT";
+    /// A NaN or an infinity where values are needed.
+    NonFinite = 166, c"KVF_KERNEL_ERR_NONFINITE";
+    /// A scale that is not finite and above 0.
+    Scale = 167, c"KVF_KERNEL_ERR_SCALE";
 }
 
 impl Error {

@@ -19,6 +19,7 @@
 //!
 //! - [`Error`]: the one error type and its C codes.
 //! - [`cpu`]: element types, page geometry, the kernels, and their safe API.
+//! - [`quant`]: the kernels over quantised pages.
 //! - [`capi`]: the same for C, declared in `include/kvfolio_kernels.h`.
 //! - `cuda`: whether a CUDA driver is present (feature `cuda`).
 //!
@@ -66,6 +67,7 @@ pub mod capi;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+pub mod quant;
 
 pub use error::Error;
 

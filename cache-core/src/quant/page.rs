@@ -205,14 +205,7 @@ impl<'a> RowCodec<'a> {
         })
     }
 
-    fn decode(
-        &self,
-        codes: &[u8],
-        scales: &[u8],
-        zeros: &[u8],
-        fixed: f32,
-        out: &mut [f32],
-    ) -> Result<(), QuantError> {
+    fn decode(&self, codes: &[u8], scales: &[u8], zeros: &[u8], fixed: f32, out: &mut [f32]) -> Result<(), QuantError> {
         match self.coder {
             Coder::F32 => words(codes).zip(out).for_each(|(word, to)| *to = f32::from_le_bytes(word)),
             Coder::F16 => words(codes).zip(out).for_each(|(word, to)| *to = f16_to_f32(u16::from_le_bytes(word))),

@@ -30,7 +30,8 @@ fn formats() -> Vec<TensorFormat> {
 /// Groups along tokens have one order.
 fn layout(format: TensorFormat, order: Order, layers: u32) -> PageLayout {
     let order = if format.axis == Axis::CHANNEL { Order::HEADS } else { order };
-    PageLayout::new(&PageLayoutSpec { page_tokens: P, order, ..PageLayoutSpec::new(layers, HEADS, DIM, format) }).unwrap()
+    PageLayout::new(&PageLayoutSpec { page_tokens: P, order, ..PageLayoutSpec::new(layers, HEADS, DIM, format) })
+        .unwrap()
 }
 
 fn scales(layout: &PageLayout, tensor: Tensor) -> Vec<f32> {

@@ -250,6 +250,11 @@ pub(crate) fn check_array<T>(ptr: *const T, n: usize) -> Result<(), Error> {
     ensure(n == 0 || is_aligned(ptr, align_of::<T>() as u64), Error::Align)
 }
 
+/// [`check_array`] of floats.
+pub(crate) fn check_floats(ptr: *const f32, n: usize) -> Result<(), Error> {
+    check_array(ptr, n)
+}
+
 /// Convert `n` floats to elements.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! sizes and ids and trusts only the addresses, and a safe form over slices.
 //! Later modules use earlier ones only (`element` and `lanes` share one constant).
 
-mod element;
+pub(crate) mod element;
 mod exp;
 mod isa;
 
@@ -33,9 +33,15 @@ pub use attention::attention_raw;
 pub use contiguous::{RawContiguous, attention_contiguous_raw};
 pub use copy::{PageCopy, copy_pages_raw};
 pub use element::{Dtype, convert_from_f32_raw, convert_to_f32_raw};
+pub(crate) use element::{check_floats, with_element};
 pub use gather::{gather_raw, scatter_raw};
 pub use isa::Isa;
+pub(crate) use lanes::{LANES, Rows};
+pub(crate) use mask::Mask;
 pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
+pub(crate) use table::{Row, Run};
+pub(crate) use tile::{Chunk, Heads, Source};
+
 pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
 pub use safe::{
     Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages, gather, scatter,

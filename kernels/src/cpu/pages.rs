@@ -8,7 +8,7 @@
 //!   |<-- p * page ----->|<-- s * token + h * head -->|d elements|
 //! ```
 
-use super::element::{Dtype, is_aligned};
+use super::element::{Dtype, is_aligned, load_row, with_element};
 use crate::error::{Error, ensure};
 
 /// Most heads, query or key/value.
@@ -167,6 +167,21 @@ impl RawPages {
         let offset = self.v_strides.offset(page as u64, slot as u64, head as u64);
         // SAFETY: as in `k_row`.
         unsafe { self.v.add(offset as usize) }
+    }
+
+    /// Read all tokens of one head of a page: `out` is `[P][d]`.
+    ///
+    /// # Safety
+    /// The view passed `check` and its memory is valid; 1 <= page <= N, head < Hk, and `out` has P * d floats.
+    pub(crate) unsafe fn load_head(&self, is_k: bool, page: u32, head: u32, out: &mut [f32]) {
+        let d = self.geometry.head_dim as usize;
+        for (slot, out) in (0..self.geometry.page_tokens).zip(out.chunks_exact_mut(d)) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let row = if is_k { self.k_row(page, slot, head) } else { self.v_row(page, slot, head) };
+                with_element!(self.geometry.dtype, E => load_row::<E>(row.cast(), out.as_mut_ptr(), d));
+            }
+        }
     }
 
     /// The page with an id that C or a table gave, or why there is none.
