@@ -22,6 +22,7 @@ const E8M0_NAN: u8 = 0xff;
 
 /// The tensor's scale that makes the greatest block scale 448: `max|x| / 2688`, but at least 2^-126, below which f32 is coarse.
 /// Non-finite values do not count. O(x).
+#[inline(always)]
 pub fn nvfp4_tensor_scale(x: &[f32]) -> f32 {
     let scale = greatest_finite(x) / (448.0 * 6.0);
     if scale > f32::MIN_POSITIVE { scale } else { f32::MIN_POSITIVE }
@@ -32,6 +33,7 @@ pub fn nvfp4_tensor_scale(x: &[f32]) -> f32 {
 /// # Errors
 /// `Length` for blocks that are not whole; `Scale` for a `t` that is not finite and above 0; `NonFinite` under
 /// [`NonFinite::Reject`].
+#[inline(always)]
 pub fn nvfp4_encode(
     x: &[f32],
     t: f32,
@@ -51,6 +53,7 @@ pub fn nvfp4_encode(
 ///
 /// # Errors
 /// `Length`; `Scale` for a `t` that is not finite and above 0, or a block scale that is negative or NaN, with its index.
+#[inline(always)]
 pub fn nvfp4_decode(codes: &[u8], scales: &[u8], t: f32, out: &mut [f32]) -> Result<(), QuantError> {
     is_scale(&[t])?;
     decode::<NVFP4_BLOCK>(codes, scales, out, |scale| (scale < 0x7f).then(|| Fp8Kind::E4m3Fn.decode(scale) * t))
@@ -60,6 +63,7 @@ pub fn nvfp4_decode(codes: &[u8], scales: &[u8], t: f32, out: &mut [f32]) -> Res
 ///
 /// # Errors
 /// `Length`; `NonFinite` under [`NonFinite::Reject`].
+#[inline(always)]
 pub fn mxfp4_encode(x: &[f32], on: NonFinite, codes: &mut [u8], scales: &mut [u8]) -> Result<Report, QuantError> {
     encode::<MXFP4_BLOCK>(x, on, codes, scales, |amax| {
         let [exponent, ..] = (amax.to_bits() >> 23).to_le_bytes();
@@ -72,11 +76,13 @@ pub fn mxfp4_encode(x: &[f32], on: NonFinite, codes: &mut [u8], scales: &mut [u8
 ///
 /// # Errors
 /// `Length`; `Scale` for a scale that is NaN, with its index.
+#[inline(always)]
 pub fn mxfp4_decode(codes: &[u8], scales: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
     decode::<MXFP4_BLOCK>(codes, scales, out, |scale| (scale != E8M0_NAN).then(|| e8m0(scale)))
 }
 
 /// `2^(scale - 127)`.
+#[inline(always)]
 fn e8m0(scale: u8) -> f32 {
     f32::from_bits(if scale == 0 { 1 << 22 } else { u32::from(scale) << 23 })
 }
@@ -130,6 +136,7 @@ fn decode<const BLOCK: usize>(
     Ok(())
 }
 
+#[inline(always)]
 fn whole<const BLOCK: usize>(elements: usize, codes: usize, scales: usize) -> Result<usize, QuantError> {
     let blocks = elements.checked_div(BLOCK).unwrap_or(0);
     let is_whole = blocks.checked_mul(BLOCK) == Some(elements) && elements >> 1 == codes && blocks == scales;

@@ -112,7 +112,7 @@ impl Fp8Kind {
     }
 
     /// The code of one value, unscaled. O(1).
-    #[inline]
+    #[inline(always)]
     pub fn encode(self, x: f32) -> u8 {
         match self {
             Self::E4m3Fn => E4m3Fn::encode(x),
@@ -122,7 +122,7 @@ impl Fp8Kind {
     }
 
     /// The value of a code, exactly. A NaN is quiet. O(1).
-    #[inline]
+    #[inline(always)]
     pub fn decode(self, code: u8) -> f32 {
         match self {
             Self::E4m3Fn => E4m3Fn::decode(code),
@@ -138,6 +138,7 @@ impl Fp8Kind {
 ///
 /// # Errors
 /// `Length` for rows that are not whole, or that the scales do not divide; `Scale` for one that is not finite and above 0.
+#[inline(always)]
 pub fn encode(kind: Fp8Kind, x: &[f32], row: usize, scales: &[f32], codes: &mut [u8]) -> Result<(), QuantError> {
     are_usable(x.len(), codes.len(), row, scales)?;
     let rows = pieces(x, row).zip(pieces_mut(codes, row)).zip(scales.iter().cycle());
@@ -155,6 +156,7 @@ pub fn encode(kind: Fp8Kind, x: &[f32], row: usize, scales: &[f32], codes: &mut 
 ///
 /// # Errors
 /// As there.
+#[inline(always)]
 pub fn decode(kind: Fp8Kind, codes: &[u8], row: usize, scales: &[f32], out: &mut [f32]) -> Result<(), QuantError> {
     are_usable(codes.len(), out.len(), row, scales)?;
     let rows = pieces_mut(out, row).zip(pieces(codes, row)).zip(scales.iter().cycle());
@@ -204,6 +206,7 @@ fn convert_all(codes: &mut [u8], convert: impl Fn(u8) -> Option<u8>) -> Result<(
     Ok(())
 }
 
+#[inline(always)]
 fn are_usable(from: usize, to: usize, row: usize, scales: &[f32]) -> Result<(), QuantError> {
     let rows = from.checked_div(row).filter(|_| from.checked_rem(row) == Some(0) && from == to);
     match rows.and_then(|rows| rows.checked_rem(scales.len())) {
@@ -213,15 +216,18 @@ fn are_usable(from: usize, to: usize, row: usize, scales: &[f32]) -> Result<(), 
 }
 
 /// Refuses scales that are not finite and above 0.
+#[inline(always)]
 pub(super) fn is_scale(scales: &[f32]) -> Result<(), QuantError> {
     let is_bad = |&scale: &f32| !(scale > 0.0 && scale < f32::INFINITY);
     scales.iter().position(is_bad).map_or(Ok(()), |index| Err(QuantError::Scale { index }))
 }
 
+#[inline(always)]
 fn encode_row<L: Layout>(x: &[f32], scale: f32, codes: &mut [u8]) {
     each(x, codes, |x| L::encode(x / scale));
 }
 
+#[inline(always)]
 fn decode_row<L: Layout>(codes: &[u8], scale: f32, out: &mut [f32]) {
     each(codes, out, |code| L::decode(code) * scale);
 }

@@ -23,6 +23,7 @@ pub enum ScaleRule {
 ///
 /// # Errors
 /// `Length` for rows that are not whole; `NonFinite` under [`NonFinite::Reject`].
+#[inline(always)]
 pub fn row_scales(
     kind: Fp8Kind,
     rule: ScaleRule,
@@ -40,6 +41,7 @@ pub fn row_scales(
 }
 
 /// The scale for a greatest magnitude `amax`, which is finite. O(1).
+#[inline(always)]
 pub fn scale_of(kind: Fp8Kind, rule: ScaleRule, amax: f32) -> f32 {
     match rule {
         ScaleRule::Exact => {
@@ -52,6 +54,7 @@ pub fn scale_of(kind: Fp8Kind, rule: ScaleRule, amax: f32) -> f32 {
 
 /// `2^k` with the least k for which `greatest * 2^k >= amax`, but no less than 2^-39, the first above 1e-12. Integers only: the
 /// quotient of exponents, and one more where the fraction of `amax` is the greater one.
+#[inline(always)]
 fn power_of_two(amax: f32, greatest: f32) -> f32 {
     let parts = |x: f32| (x.to_bits() >> 23 & 0xff, x.to_bits() & 0x7f_ffff);
     let ((exponent, fraction), (most_exponent, most_fraction)) = (parts(amax), parts(greatest));

@@ -28,6 +28,7 @@ pub const Q4_0_BYTES: usize = 18;
 ///
 /// # Errors
 /// `Length` for blocks that are not whole; `NonFinite` under [`NonFinite::Reject`].
+#[inline(always)]
 pub fn q8_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report, QuantError> {
     encode(x, on, bytes, |x, codes: &mut [u8; BLOCK]| {
         let d = greatest(x).abs() / 127.0;
@@ -41,6 +42,7 @@ pub fn q8_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report,
 ///
 /// # Errors
 /// `Length`; `Scale` for a `d` that is not finite, with the index of the block.
+#[inline(always)]
 pub fn q8_0_decode(bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
     decode(bytes, out, |codes: &[u8; BLOCK], d, out| {
         out.iter_mut().zip(codes).for_each(|(to, &code)| *to = f32::from(code.cast_signed()) * d);
@@ -51,6 +53,7 @@ pub fn q8_0_decode(bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
 ///
 /// # Errors
 /// As [`q8_0_encode`].
+#[inline(always)]
 pub fn q4_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report, QuantError> {
     encode(x, on, bytes, |x, codes: &mut [u8; 16]| {
         let d = greatest(x) / -8.0;
@@ -75,6 +78,7 @@ pub fn q4_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report,
 ///
 /// # Errors
 /// As [`q8_0_decode`].
+#[inline(always)]
 pub fn q4_0_decode(bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
     decode(bytes, out, |codes: &[u8; 16], d, out| {
         let value = |code: u8| (f32::from(code) - 8.0) * d;

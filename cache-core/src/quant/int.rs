@@ -40,10 +40,12 @@ pub struct GroupsMut<'a> {
 }
 
 impl GroupsMut<'_> {
+    #[inline(always)]
     fn elements(&self, format: IntFormat) -> Result<usize, QuantError> {
         format.elements(self.codes.len(), self.scales.len(), self.zeros.len())
     }
 
+    #[inline(always)]
     fn groups(&mut self, format: IntFormat) -> impl Iterator<Item = (&mut [u8], &mut u16, &mut u16)> {
         let parameters = self.scales.iter_mut().zip(self.zeros.iter_mut());
         pieces_mut(self.codes, format.group_bytes()).zip(parameters).map(|(codes, (s, z))| (codes, s, z))
@@ -54,6 +56,7 @@ impl GroupsMut<'_> {
 ///
 /// # Errors
 /// `Length`; `NonFinite` under [`NonFinite::Reject`].
+#[inline(always)]
 pub fn encode(format: IntFormat, x: &[f32], on: NonFinite, mut into: GroupsMut<'_>) -> Result<Report, QuantError> {
     if into.elements(format)? != x.len() {
         return Err(QuantError::Length);
@@ -70,6 +73,7 @@ pub fn encode(format: IntFormat, x: &[f32], on: NonFinite, mut into: GroupsMut<'
 ///
 /// # Errors
 /// `Length`; `Group` for one above 128; `NonFinite` under [`NonFinite::Reject`], with an index into `x`.
+#[inline(always)]
 pub fn encode_channels(
     format: IntFormat,
     x: &[f32],
@@ -106,6 +110,7 @@ pub fn encode_channels(
 ///
 /// # Errors
 /// `Length`; `Scale`; `NonFinite`.
+#[inline(always)]
 pub fn encode_with(
     format: IntFormat,
     x: &[f32],
@@ -129,6 +134,7 @@ pub fn encode_with(
 ///
 /// # Errors
 /// `Length`; `Scale` for a scale that is negative or not finite, or a zero that is not finite, with the index of the group.
+#[inline(always)]
 pub fn decode(format: IntFormat, from: GroupsRef<'_>, out: &mut [f32]) -> Result<(), QuantError> {
     decode_as(format, from, out, |x| x)
 }
@@ -137,6 +143,7 @@ pub fn decode(format: IntFormat, from: GroupsRef<'_>, out: &mut [f32]) -> Result
 ///
 /// # Errors
 /// As [`decode`].
+#[inline(always)]
 pub fn decode_f16(format: IntFormat, from: GroupsRef<'_>, out: &mut [u16]) -> Result<(), QuantError> {
     decode_as(format, from, out, f16_nearest_saturating)
 }
@@ -145,6 +152,7 @@ pub fn decode_f16(format: IntFormat, from: GroupsRef<'_>, out: &mut [u16]) -> Re
 ///
 /// # Errors
 /// As [`decode`]; `Group` for one above 128.
+#[inline(always)]
 pub fn decode_channels(
     format: IntFormat,
     from: GroupsRef<'_>,
@@ -168,6 +176,7 @@ pub fn decode_channels(
 }
 
 /// Channels of a strided array, once it is found to hold them.
+#[inline(always)]
 fn channels(format: IntFormat, elements: usize, held: usize, stride: usize) -> Result<usize, QuantError> {
     if format.groups().group() > BLOCK {
         return Err(QuantError::Group);
@@ -181,12 +190,14 @@ fn channels(format: IntFormat, elements: usize, held: usize, stride: usize) -> R
     }
 }
 
+#[inline(always)]
 fn are_usable(scales: &[u16], zeros: &[u16]) -> Result<(), QuantError> {
     // A scale is not negative, so all above the finite ones are the unusable ones.
     let is_bad = |(&scale, &zero): (&u16, &u16)| scale >= 0x7c00 || !f16_is_finite(zero);
     scales.iter().zip(zeros).position(is_bad).map_or(Ok(()), |index| Err(QuantError::Scale { index }))
 }
 
+#[inline(always)]
 fn encode_group(bits: IntBits, x: &[f32], codes: &mut [u8], scale: &mut u16, zero: &mut u16) -> Report {
     let (extremes, report) = survey(x);
     let is_saturated;
@@ -200,6 +211,7 @@ fn encode_group(bits: IntBits, x: &[f32], codes: &mut [u8], scale: &mut u16, zer
 }
 
 /// Scale and zero that cover the group, and whether f16 could not.
+#[inline(always)]
 fn parameters(Extremes { least, greatest }: Extremes, most: f32) -> (u16, u16, bool) {
     let (zero, is_below) = f16_floor(least + 0.0); // -0 becomes +0
     let span = greatest - f16_to_f32(zero);
@@ -232,6 +244,7 @@ fn fill(bits: IntBits, x: &[f32], of: impl Fn(f32) -> f32, scale: u16, zero: u16
     }
 }
 
+#[inline(always)]
 fn decode_as<T>(
     format: IntFormat,
     from: GroupsRef<'_>,

@@ -14,6 +14,7 @@
 //!   above half a step.
 //! - Rounding is to nearest, ties to even, and division is division, except where a published format says otherwise.
 //! - Time is linear in the elements; there is no table and no state.
+//! - What loops over elements is always inlined: a caller that is compiled for a wider instruction set gets codecs that are.
 //!
 //! ```
 //! # #[cfg(feature = "quant")] {

@@ -37,7 +37,7 @@ pub fn unpack(bits: IntBits, packed: &[u8], codes: &mut [u8]) -> Result<(), Quan
 }
 
 /// Codes fit, lengths agree.
-#[inline]
+#[inline(always)]
 fn pack_all(bits: IntBits, codes: &[u8], packed: &mut [u8]) {
     match bits {
         IntBits::B8 => packed.iter_mut().zip(codes).for_each(|(byte, &code)| *byte = code),
@@ -57,7 +57,7 @@ fn pack_all(bits: IntBits, codes: &[u8], packed: &mut [u8]) {
 }
 
 /// Lengths agree.
-#[inline]
+#[inline(always)]
 fn unpack_all(bits: IntBits, packed: &[u8], codes: &mut [u8]) {
     match bits {
         IntBits::B8 => codes.iter_mut().zip(packed).for_each(|(code, &byte)| *code = byte),

@@ -94,6 +94,7 @@ impl<'a> RowCodec<'a> {
     /// # Errors
     /// `Length` for tokens, a layer or a head that are not there, blocks that are not whole, or slices that are too short;
     /// `Scale` where the page holds what no encoder writes.
+    #[inline(always)]
     pub fn read(
         &self,
         page: &[u8],
@@ -136,6 +137,7 @@ impl<'a> RowCodec<'a> {
     ///
     /// # Errors
     /// As [`Self::read`]; `NonFinite` under [`NonFinite::Reject`].
+    #[inline(always)]
     pub fn write(
         &self,
         page: &mut [u8],
@@ -167,12 +169,14 @@ impl<'a> RowCodec<'a> {
         Ok(report)
     }
 
+    #[inline(always)]
     fn static_scale(&self, layer: u32, head: u32) -> f32 {
         let per_layer = self.part().static_scales;
         let nth = layer.wrapping_mul(per_layer).wrapping_add(if per_layer > 1 { head } else { 0 });
         self.scales.get(nth as usize).copied().unwrap_or(1.0)
     }
 
+    #[inline(always)]
     fn rows(&self, layer: u32, head: u32, tokens: &Range<u32>) -> Result<Rows, QuantError> {
         let part = self.part();
         let block = part.block_tokens;
@@ -205,6 +209,7 @@ impl<'a> RowCodec<'a> {
         })
     }
 
+    #[inline(always)]
     fn decode(&self, codes: &[u8], scales: &[u8], zeros: &[u8], fixed: f32, out: &mut [f32]) -> Result<(), QuantError> {
         match self.coder {
             Coder::F32 => words(codes).zip(out).for_each(|(word, to)| *to = f32::from_le_bytes(word)),
@@ -241,6 +246,7 @@ impl<'a> RowCodec<'a> {
         Ok(())
     }
 
+    #[inline(always)]
     fn encode(
         &self,
         x: &[f32],
@@ -358,12 +364,14 @@ struct Blocks {
 
 impl Rows {
     /// Blocks that codecs take as one: all, where one section is as dense as the other and groups lie along channels.
+    #[inline(always)]
     fn at_once(&self) -> usize {
         let is_dense = |(_, bytes, stride): (usize, usize, usize)| bytes == stride;
         let all = is_dense(self.codes) && is_dense(self.scales) && is_dense(self.zeros) && self.blocks == self.tokens;
         if all { self.blocks.max(1) } else { 1 }
     }
 
+    #[inline(always)]
     fn block(&self, nth: usize, count: usize) -> Blocks {
         let range = |(start, bytes, stride): (usize, usize, usize)| {
             let start = start.saturating_add(nth.saturating_mul(stride));
@@ -374,24 +382,29 @@ impl Rows {
 }
 
 /// Elements of N bytes.
+#[inline(always)]
 fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
     bytes.as_chunks().0.iter().copied()
 }
 
+#[inline(always)]
 fn words_mut<const N: usize>(bytes: &mut [u8]) -> impl Iterator<Item = &mut [u8; N]> {
     bytes.as_chunks_mut().0.iter_mut()
 }
 
 /// A channel of `[tokens][dim]`.
+#[inline(always)]
 fn column(out: &mut [f32], channel: usize, dim: usize) -> impl Iterator<Item = &mut f32> {
     out.iter_mut().skip(channel).step_by(dim)
 }
 
 /// Bytes as numbers; sections are aligned where pages are.
+#[inline(always)]
 fn cast<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Result<&[T], QuantError> {
     bytemuck::try_cast_slice(bytes).map_err(|_| QuantError::Length)
 }
 
+#[inline(always)]
 fn cast_mut<T: bytemuck::Pod>(bytes: &mut [u8]) -> Result<&mut [T], QuantError> {
     bytemuck::try_cast_slice_mut(bytes).map_err(|_| QuantError::Length)
 }

@@ -7,6 +7,7 @@ const MAGNITUDE: u32 = 0x7fff_ffff;
 const INFINITY: u32 = 0x7f80_0000;
 
 /// The first element that is NaN or infinite. O(n).
+#[inline(always)]
 pub(super) fn first_non_finite(x: &[f32]) -> Option<usize> {
     // One unit of exponent more carries into the top bit where the exponent is the greatest one.
     let carry = |x: &f32| (x.to_bits() & MAGNITUDE).wrapping_add(MAGNITUDE.wrapping_sub(INFINITY).wrapping_add(1));
@@ -17,6 +18,7 @@ pub(super) fn first_non_finite(x: &[f32]) -> Option<usize> {
 }
 
 /// Refuses non-finite values where the policy says so.
+#[inline(always)]
 pub(super) fn admit(x: &[f32], on: NonFinite) -> Result<(), QuantError> {
     match on {
         NonFinite::Reject => first_non_finite(x).map_or(Ok(()), |index| Err(QuantError::NonFinite { index })),
@@ -25,13 +27,13 @@ pub(super) fn admit(x: &[f32], on: NonFinite) -> Result<(), QuantError> {
 }
 
 /// Bits of the greatest magnitude, NaN above infinity above all; 0 when empty.
-#[inline]
+#[inline(always)]
 pub(super) fn greatest_magnitude(x: &[f32]) -> u32 {
     x.iter().fold(0, |most: i32, x| most.max((x.to_bits() & MAGNITUDE).cast_signed())).cast_unsigned()
 }
 
 /// The greatest finite magnitude; 0 when there is none.
-#[inline]
+#[inline(always)]
 pub(super) fn greatest_finite(x: &[f32]) -> f32 {
     let most = greatest_magnitude(x);
     if most < INFINITY {
@@ -42,17 +44,17 @@ pub(super) fn greatest_finite(x: &[f32]) -> f32 {
 }
 
 /// Integers in the order of the floats: -NaN, -infinity, numbers with -0 below +0, infinity, NaN. Its own inverse.
-#[inline]
+#[inline(always)]
 fn ordered(bits: i32) -> i32 {
     bits ^ (bits >> 31 & i32::MAX)
 }
 
-#[inline]
+#[inline(always)]
 fn key(x: f32) -> i32 {
     ordered(x.to_bits().cast_signed())
 }
 
-#[inline]
+#[inline(always)]
 fn value(key: i32) -> f32 {
     f32::from_bits(ordered(key).cast_unsigned())
 }
@@ -66,7 +68,7 @@ pub(super) struct Extremes {
 
 impl Extremes {
     /// Over all, which may be NaN or infinite: [`is_finite`](Self::is_finite).
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(x: &[f32]) -> Self {
         let start = (i32::MAX, i32::MIN);
         let (least, greatest) = x.iter().fold(start, |(least, greatest), &x| (least.min(key(x)), greatest.max(key(x))));
@@ -79,13 +81,13 @@ impl Extremes {
         Self { least: value(keys().min().unwrap_or(0)), greatest: value(keys().max().unwrap_or(0)) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_finite(self) -> bool {
         self.least.is_finite() && self.greatest.is_finite()
     }
 
     /// What stands for `x`: itself, the nearer extreme for an infinity, the nearest to 0 for NaN.
-    #[inline]
+    #[inline(always)]
     pub(super) fn nearest(self, x: f32) -> f32 {
         let x = if x.is_nan() { 0.0 } else { x };
         let x = if x < self.least { self.least } else { x };

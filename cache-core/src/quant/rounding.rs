@@ -7,6 +7,7 @@ const F32_MAGNITUDE: u32 = 0x7fff_ffff;
 /// The largest f16 that is not above `x`. The flag: there is none, and the least finite one is given.
 ///
 /// `x` is finite. O(1), integers only.
+#[inline(always)]
 pub fn f16_floor(x: f32) -> (u16, bool) {
     let (magnitude, is_inexact, is_beyond) = truncated(x);
     match x.is_sign_negative() {
@@ -19,25 +20,26 @@ pub fn f16_floor(x: f32) -> (u16, bool) {
 /// The smallest f16 that is not below `x`. The flag: there is none, and the greatest finite one is given.
 ///
 /// `x` is finite. O(1), integers only.
+#[inline(always)]
 pub fn f16_ceil(x: f32) -> (u16, bool) {
     let (bits, is_beyond) = f16_floor(-x);
     (bits ^ 0x8000, is_beyond)
 }
 
 /// The value of an f16 bit pattern, exactly.
-#[inline]
+#[inline(always)]
 pub fn f16_to_f32(bits: u16) -> f32 {
     half::f16::from_bits(bits).to_f32()
 }
 
 /// A stored parameter that is a number.
-#[inline]
+#[inline(always)]
 pub(super) fn f16_is_finite(bits: u16) -> bool {
     bits & 0x7c00 != 0x7c00
 }
 
 /// The nearest f16, ties to even; what is beyond the largest one saturates. NaN stays NaN. O(1), without a branch.
-#[inline]
+#[inline(always)]
 pub fn f16_nearest_saturating(x: f32) -> u16 {
     let bits = x.to_bits();
     let magnitude = bits & F32_MAGNITUDE;
@@ -54,6 +56,7 @@ pub fn f16_nearest_saturating(x: f32) -> u16 {
 }
 
 /// Magnitude rounded toward 0, whether that lost something, whether the magnitude is beyond all f16.
+#[inline(always)]
 fn truncated(x: f32) -> (u16, bool, bool) {
     let magnitude = x.to_bits() & F32_MAGNITUDE;
     let exponent = magnitude >> 23;

@@ -12,6 +12,7 @@ use super::slices::{each, pieces, pieces_mut};
 ///
 /// # Errors
 /// `Length`; `NonFinite` under [`NonFinite::Reject`].
+#[inline(always)]
 pub fn encode(
     groups: Groups,
     x: &[f32],
@@ -45,6 +46,7 @@ pub fn encode(
 ///
 /// # Errors
 /// `Length`; `Scale` for one that is negative or not finite, with the index of the group.
+#[inline(always)]
 pub fn decode(groups: Groups, codes: &[i8], scales: &[u16], out: &mut [f32]) -> Result<(), QuantError> {
     if out.len() != codes.len() || scales.len() != groups.count(out.len())? {
         return Err(QuantError::Length);
