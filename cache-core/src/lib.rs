@@ -104,6 +104,7 @@ mod quota;
 pub mod records;
 mod release;
 mod retain;
+mod seal_schedule;
 mod sequence;
 #[cfg(feature = "spin")]
 mod shared;
@@ -130,6 +131,7 @@ pub use namespace::NamespaceKey;
 pub use plan::{Accept, GroupNeed, PageCopy, PlanReport};
 pub use release::CloseMode;
 pub use retain::Move;
+pub use seal_schedule::SealSchedule;
 #[cfg(feature = "spin")]
 pub use shared::Shared;
 pub use stats::{Counters, PageInfo, PageState, PoolStats, SequenceInfo, Stats};
