@@ -20,7 +20,7 @@
 //! Beside the data path, and linked only where they are used:
 //! - [`layout`]: what each byte of a page means. It knows no page by number.
 //! - [`planner`]: how many bytes tokens, sequences and pools take.
-//! - `quant` (feature `quant`): codecs for keys and values, pure functions over the caller's slices.
+//! - `quant` (features `quant` and `quant-int`): codecs for keys and values, pure functions over the caller's slices.
 //!
 //! # Rules
 //! - No heap, no clock, no lock, no callback, no float but in `quant`, no global. Memory is lent ([`CacheStorage`]), time is an argument.
