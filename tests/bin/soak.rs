@@ -202,7 +202,7 @@ fn rings() -> Vec<(String, Spec)> {
 }
 
 fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
-    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false, contiguous: false, ring: 0 };
+    let full = GroupSpec { page_tokens, pool: group, ..GroupSpec::FULL };
     match group {
         0 => full,
         1 => GroupSpec { kind: GroupKind::Window { window: 2 * page_tokens + 3, sinks: page_tokens / 2 + 1 }, ..full },

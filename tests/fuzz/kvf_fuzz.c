@@ -32,7 +32,6 @@ static void fill_in(kvf_config *config)
     config->tickets = config->tickets ? config->tickets : TICKETS;
     config->transfers = config->transfers ? config->transfers : TRANSFERS;
     config->events = config->events ? config->events : EVENTS;
-    config->namespaces = spec.n_namespaces + 1;
     config->plan_tokens = KVF_FUZZ_TOKENS;
     for (i = 0; i < config->n_pools; i++)
         pages = config->pools[i].pages > pages ? config->pools[i].pages : pages;
@@ -59,9 +58,11 @@ static int make_cache(void)
     world.spec = &spec;
     kvf_fuzz_must(&world, kvf_cache_init(memory.bytes + offset, bytes, config, &world.cache) == KVF_OK,
                   "what the size was told for can be made");
-    for (i = 0; i < spec.n_namespaces && world.fault == NULL; i++)
-        kvf_fuzz_must(&world, kvf_namespace_open(world.cache, &spec.namespaces[i], &world.namespaces[i], NULL) ==
-                      KVF_OK, "namespaces within their limit open");
+    for (i = 0; i < spec.n_namespaces && world.fault == NULL; i++) {
+        world.namespaces[i] = UINT64_MAX; /* what the scenario has no room for must not be the default one */
+        if (kvf_namespace_open(world.cache, &spec.namespaces[i], &world.namespaces[i], NULL) != KVF_OK)
+            kvf_fuzz_must(&world, i + 1 >= config->namespaces, "namespaces within their limit open");
+    }
     return 1;
 }
 

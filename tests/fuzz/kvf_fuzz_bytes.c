@@ -73,15 +73,19 @@ static void read_group(kvf_fuzz_input *in, uint32_t version, kvf_group_config *g
     group->flags = flag(in, 2) * KVF_GROUP_CONTIGUOUS;
     if (group->kind == KVF_GROUP_WINDOW && num(in, 4, 3) == 3)
         group->ring_tokens = num(in, 20, MOST_LIMIT) + 1;
+    if (version >= 3 && group->kind == KVF_GROUP_FULL && num(in, 4, 3) == 3) {
+        uint32_t pool = num(in, 2, 15) % pools;
+        group->sealed_pool = pool == group->pool ? 0 : pool + 1;
+    }
 }
 
-static void read_groups(kvf_fuzz_input *in, uint32_t version, kvf_fuzz_spec *spec)
+static void read_groups(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
 {
     kvf_group_config group;
     uint32_t n = num(in, 3, 1023) + 1, i;
 
     for (i = 0; i < n; i++) {
-        read_group(in, version, &group, spec->config.n_pools);
+        read_group(in, spec->version, &group, spec->config.n_pools);
         if (i < KVF_FUZZ_GROUPS)
             spec->groups[i] = group;
     }
@@ -122,9 +126,10 @@ static int has_full_group(const kvf_config *config)
 void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
 {
     kvf_config *config = &spec->config;
-    uint32_t version = byte(in) == 1 ? 1 : 2, index, i; /* what names no version means the newest */
+    uint32_t version = byte(in), index, i;
 
     memset(spec, 0, sizeof *spec);
+    spec->version = version == 1 || version == 2 ? version : 3; /* what names no version means the newest */
     config->struct_size = sizeof *config;
     config->abi_version = KVF_ABI_VERSION;
     config->pools = spec->pools;
@@ -137,7 +142,7 @@ void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
     config->n_pools = num(in, 2, KVF_FUZZ_POOLS - 1) + 1;
     for (i = 0; i < config->n_pools; i++)
         read_pool(in, &spec->pools[i]);
-    read_groups(in, version, spec);
+    read_groups(in, spec);
     read_namespaces(in, spec);
     config->sequences = num(in, 1, MOST_LIMIT);
     config->tickets = num(in, 1, MOST_LIMIT);
@@ -148,12 +153,20 @@ void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
     config->leases = num(in, 1, MOST_LIMIT);
     config->quotas = num(in, 1, MOST_LIMIT);
     config->key_parts = num(in, 1, MOST_LIMIT);
+    if (spec->version >= 3) {
+        config->index_nodes = num(in, 1, MOST_LIMIT);
+        config->namespaces = num(in, 1, MOST_LIMIT);
+    }
+    if (config->namespaces == 0)
+        config->namespaces = spec->n_namespaces + 1;
     config->seed = num(in, 4, UINT32_MAX);
     if (config->classes > 63)
         config->classes = 63;
     if (config->quotas > spec->n_namespaces)
         config->quotas = spec->n_namespaces;
-    if (config->index != KVF_INDEX_NONE && !has_full_group(config)) {
+    if (config->quotas > config->namespaces)
+        config->quotas = config->namespaces;
+    if (spec->version < 3 && config->index != KVF_INDEX_NONE && !has_full_group(config)) {
         spec->groups[0].kind = KVF_GROUP_FULL;
         spec->groups[0].window = spec->groups[0].sinks = spec->groups[0].ring_tokens = 0;
     }
@@ -261,8 +274,15 @@ static void read_io(kvf_fuzz_input *in, kvf_fuzz_op *op)
     op->direction = flag(in, 2); /* in the order of KVF_IO_* */
 }
 
+static void read_children(kvf_fuzz_input *in, kvf_fuzz_op *op)
+{
+    uint32_t i;
+    for (i = 0; i < op->n_children; i++)
+        op->children[i] = (uint8_t)label(in, 8);
+}
+
 /* Frequent kinds have several places, behind the first of each. */
-static kvf_fuzz_kind read_kind(kvf_fuzz_input *in)
+static kvf_fuzz_kind read_kind(kvf_fuzz_input *in, uint32_t version)
 {
     static const uint8_t more[] = {
         KVF_FUZZ_OPEN, KVF_FUZZ_OPEN, KVF_FUZZ_OPEN_TICKET, KVF_FUZZ_OPEN_TICKET, KVF_FUZZ_FORK, KVF_FUZZ_TRUNCATE,
@@ -272,18 +292,19 @@ static kvf_fuzz_kind read_kind(kvf_fuzz_input *in)
         KVF_FUZZ_VERIFY, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_DROP,
         KVF_FUZZ_EVICT, KVF_FUZZ_PUBLISH
     };
-    enum { KINDS = KVF_FUZZ_MOVE + 1 };
-    uint32_t code = byte(in) % (KINDS + sizeof more);
-    return (kvf_fuzz_kind)(code < KINDS ? code : more[code - KINDS]);
+    uint32_t kinds = version < 3 ? KVF_FUZZ_MOVE + 1 : KVF_FUZZ_SEAL + 1;
+    uint32_t code = byte(in) % (kinds + (uint32_t)sizeof more);
+    return (kvf_fuzz_kind)(code < kinds ? code : more[code - kinds]);
 }
 
 void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op *op)
 {
     uint32_t spaces = spec->n_namespaces, pools = spec->config.n_pools;
     uint32_t classes = spec->config.classes > 0 ? spec->config.classes : 1;
+    uint32_t groups = spec->config.n_groups; /* no more than KVF_FUZZ_GROUPS */
 
     op->has_tokens = op->n_tokens = op->n_spans = op->n_children = op->n_accepts = op->timed = op->flag = 0;
-    op->kind = read_kind(in);
+    op->kind = read_kind(in, spec->version);
     switch (op->kind) {
     case KVF_FUZZ_OPEN:
         op->seq = label(in, 8);
@@ -300,15 +321,12 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
         op->seq = label(in, 8);
         read_spans(in, spec, 1, op);
         break;
-    case KVF_FUZZ_FORK: {
-        uint32_t i;
+    case KVF_FUZZ_FORK:
         op->seq = label(in, 8);
         op->n_children = num(in, 3, KVF_FUZZ_CHILDREN - 1) + 1;
-        for (i = 0; i < op->n_children; i++)
-            op->children[i] = (uint8_t)label(in, 8);
+        read_children(in, op);
         read_position(in, op);
         break;
-    }
     case KVF_FUZZ_TRUNCATE:
     case KVF_FUZZ_VERIFY:
         op->seq = label(in, 8);
@@ -378,6 +396,18 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
         op->ns = num(in, spaces, UINT16_MAX);
         op->pool = num(in, pools, UINT16_MAX);
         op->count = num(in, 12, MOST_POSITION);
+        break;
+    case KVF_FUZZ_CLOSE_SPACE:
+    case KVF_FUZZ_OPEN_SPACE: op->ns = num(in, spaces, UINT16_MAX); break;
+    case KVF_FUZZ_EXPORT:
+        op->n_children = num(in, 4, KVF_FUZZ_CHILDREN - 1);
+        read_children(in, op);
+        break;
+    case KVF_FUZZ_RING:
+    case KVF_FUZZ_SEAL:
+        op->seq = label(in, 8);
+        op->group = num(in, groups, UINT16_MAX);
+        op->count = num(in, op->kind == KVF_FUZZ_RING ? 12 : 6, MOST_POSITION);
         break;
     case KVF_FUZZ_FINISH:
     case KVF_FUZZ_CANCEL:

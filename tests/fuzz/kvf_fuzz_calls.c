@@ -190,6 +190,34 @@ static kvf_status clear(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     return status;
 }
 
+/* A namespace that is opened again has a handle of its own; the one that was closed finds nothing. */
+static kvf_status open_or_close(kvf_fuzz_world *world, const kvf_fuzz_op *op)
+{
+    kvf_prompt prompt = prompt_of(world, op);
+    kvf_namespace handle = UNSET;
+    kvf_status status;
+    uint32_t hit, i;
+
+    if (op->kind == KVF_FUZZ_OPEN_SPACE) {
+        if (op->ns >= world->spec->n_namespaces)
+            return KVF_ERR_ARGUMENT;
+        status = kvf_namespace_open(world->cache, &world->spec->namespaces[op->ns], &handle, &shortage);
+        kvf_fuzz_must(world, (status == KVF_OK) == (handle != UNSET), "a refused opening writes no handle");
+        if (status == KVF_OK)
+            world->namespaces[op->ns] = handle;
+        return status;
+    }
+    status = kvf_namespace_close(world->cache, space(world, op->ns));
+    if (status != KVF_OK)
+        return status;
+    kvf_fuzz_must(world, kvf_prefix_lookup(world->cache, &prompt, 0, &hit) == KVF_ERR_STALE,
+                  "a closed namespace is stale");
+    for (i = 0; i < KVF_FUZZ_LABELS; i++)
+        if (world->leases[i].ns == op->ns)
+            world->leases[i].live = 0;
+    return status;
+}
+
 /* --- time --- */
 
 kvf_status kvf_fuzz_advanced(kvf_fuzz_world *world, kvf_tick tick, kvf_status status)
@@ -366,6 +394,8 @@ kvf_status kvf_fuzz_call(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     case KVF_FUZZ_SET_QUOTA:
         status = kvf_namespace_set_quota(cache, space(world, op->ns), op->pool, op->count, &shortage);
         break;
+    case KVF_FUZZ_CLOSE_SPACE:
+    case KVF_FUZZ_OPEN_SPACE: status = open_or_close(world, op); break;
     case KVF_FUZZ_DRAIN: status = drain(world); break;
     case KVF_FUZZ_CHECK: status = KVF_OK; break;
     default: status = kvf_fuzz_plan_call(world, op, resolved(world, op), &shortage); break;

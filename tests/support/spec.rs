@@ -65,12 +65,14 @@ pub struct GroupSpec {
     pub contiguous: bool,
     /// Most tokens of one plan for a fixed ring; 0 = no ring.
     pub ring: u32,
+    /// The pool of its sealed pages, where its rows span two pools. For full groups only.
+    pub sealed: Option<u16>,
 }
 
 impl GroupSpec {
     /// A full group of one token a page in pool 0.
     pub const FULL: Self =
-        Self { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false, ring: 0 };
+        Self { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false, ring: 0, sealed: None };
 }
 
 /// What must be equal before tokens are compared.
@@ -93,7 +95,7 @@ pub struct Spec {
     pub pools: Vec<PoolSpec>,
     /// Groups, by index.
     pub groups: Vec<GroupSpec>,
-    /// Namespaces, opened in this order before the first op. Never empty.
+    /// Namespaces, opened in this order before the first op, as far as there is room. Never empty.
     pub namespaces: Vec<NamespaceSpec>,
     /// Kind of prefix index.
     pub index: IndexKind,
@@ -121,6 +123,10 @@ pub struct Spec {
     pub quotas: u32,
     /// Media spans stored.
     pub spans: u32,
+    /// Nodes of the index where no group is full.
+    pub nodes: u32,
+    /// Namespaces open at once, the one with all zeros included.
+    pub spaces: u32,
     /// Seed of the candidate hash.
     pub seed: u32,
 }
@@ -144,6 +150,8 @@ impl Default for Spec {
             leases: 0,
             quotas: 0,
             spans: 0,
+            nodes: 0,
+            spaces: 0,
             seed: 0,
         }
     }
@@ -203,6 +211,11 @@ impl Spec {
         or(self.transfers, capacity::TRANSFERS) as usize
     }
 
+    /// Namespaces open at once, default applied: all, and that with all zeros.
+    pub fn max_spaces(&self) -> usize {
+        or(self.spaces, self.namespaces.len() as u32 + 1) as usize
+    }
+
     /// Event records, default applied.
     pub fn max_events(&self) -> usize {
         or(self.events, capacity::EVENTS) as usize
@@ -218,7 +231,7 @@ impl Spec {
             && self.groups.iter().all(|g| self.group_is_valid(g))
             && (self.index == IndexKind::None || self.anchor().is_some())
             && self.classes <= 63
-            && self.quotas as usize <= self.namespaces.len().min(64)
+            && self.quotas as usize <= self.namespaces.len().min(self.max_spaces()).min(64)
     }
 
     fn group_is_valid(&self, group: &GroupSpec) -> bool {
@@ -257,11 +270,14 @@ impl GroupSpec {
 
     /// Columns of its fixed ring, `R = ceil((W + n_max - 1) / P) + 1`; 0 when it has none.
     pub fn ring_columns(&self) -> u32 {
+        if self.ring > 0 { self.columns(self.ring) } else { 0 }
+    }
+
+    /// Columns of a ring that shows the window while up to `tokens` tokens are added.
+    pub fn columns(&self, tokens: u32) -> u32 {
         match self.kind {
-            GroupKind::Window { window, .. } if self.ring > 0 => {
-                (window + self.ring - 1).div_ceil(self.page_tokens) + 1
-            }
-            _ => 0,
+            GroupKind::Window { window, .. } => (window + tokens).saturating_sub(1).div_ceil(self.page_tokens) + 1,
+            GroupKind::Full => 0,
         }
     }
 

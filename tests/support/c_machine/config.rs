@@ -35,8 +35,8 @@ macro_rules! records {
 }
 
 records! {
-    kvf_accept, kvf_config, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info, kvf_page_ref,
-    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_ring_report, kvf_seq_info, kvf_shortage, kvf_violation
+    kvf_accept, kvf_config, kvf_delta_report, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info, kvf_page_ref,
+    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_ring_report, kvf_row_delta, kvf_row_query, kvf_seq_info, kvf_shortage, kvf_stats, kvf_violation
 }
 
 /// Makes a cache; the memory must outlive it and not move.
@@ -69,7 +69,7 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
         sequences: spec.max_sequences() as u32,
         tickets: spec.max_tickets() as u32,
         transfers: spec.max_transfers() as u32,
-        namespaces: spec.namespaces.len() as u32 + 1,
+        namespaces: spec.max_spaces() as u32,
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
         events: spec.max_events() as u32,

@@ -71,6 +71,7 @@ impl CMachine {
             src: copy.source,
             dst: copy.target,
             tokens: copy.tokens,
+            seals: copy.seals == 1,
         }));
         let mut scrubs: Vec<ffi::kvf_page_ref> = vec![blank(); report.scrubs as usize];
         call!(kvf_plan_scrubs(self.cache, scrubs.as_mut_ptr(), scrubs.len(), &mut n))?;

@@ -8,8 +8,10 @@
 
 mod check;
 mod chunks;
+mod clear;
 mod endings;
 mod evict;
+mod exports;
 mod index;
 mod order;
 mod pages;
@@ -20,6 +22,7 @@ mod publish;
 mod retain;
 mod rings;
 mod sequences;
+mod spaces;
 mod step;
 mod tickets;
 mod transfers;
@@ -35,6 +38,7 @@ use index::{Index, Key};
 use order::Rank;
 use pages::{Page, Pool};
 use per_page::PerPage;
+use spaces::Spaces;
 pub use view::Pages;
 
 /// The model's whole state.
@@ -61,8 +65,10 @@ struct State {
     births: u64,
     /// Class and uses of indexed anchor pages.
     ranks: BTreeMap<Page, Rank>,
-    /// Who allocated a page last; `None` when its content is unknown.
-    owners: PerPage<Option<u16>>,
+    /// Who allocated a page last, a namespace and its opening; `None` when its content is unknown.
+    owners: PerPage<Option<(u16, u64)>>,
+    /// Which namespaces are open.
+    spaces: Spaces,
     /// Lease slots.
     leases: Vec<LeaseState>,
     /// Quota set of each namespace that has one.
@@ -207,6 +213,7 @@ impl Model {
             births: 0,
             ranks: BTreeMap::new(),
             owners: PerPage::default(),
+            spaces: Spaces::new(spec),
             leases: vec![LeaseState { label: Lease(0), key: None, until: 0 }; spec.leases as usize],
             quota_of: BTreeMap::new(),
             limits: BTreeMap::new(),
@@ -219,6 +226,11 @@ impl Model {
         let anchor = self.spec.anchor();
         let others = (0..self.spec.groups.len()).filter(|g| Some(*g) != anchor);
         others.chain(anchor).collect()
+    }
+
+    /// Groups as the caller numbers them.
+    fn visible_groups(&self) -> usize {
+        self.spec.groups.len()
     }
 
     fn pool_of(&self, group: usize) -> usize {

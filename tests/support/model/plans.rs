@@ -317,8 +317,9 @@ impl Model {
 
     /// Notes the owner of a page that was handed out. What another one left in it is to be scrubbed.
     fn own(&mut self, (pool, id): Page, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
-        let before = self.state.owners.slot((pool, id)).replace(Some(ns));
-        if self.spec.scrub && before.is_some_and(|before| before != Some(ns)) {
+        let owner = Some((ns, self.state.spaces.opening(ns).expect("a user keeps it open")));
+        let before = self.state.owners.slot((pool, id)).replace(owner);
+        if self.spec.scrub && before.is_some_and(|before| before != owner) {
             scrubs.push((pool as u16, id));
         }
         id
@@ -363,7 +364,7 @@ impl Model {
                 let page_tokens = self.page_tokens(group);
                 view.copies.extend(self.ring_copies(sequence, entry, group));
                 if let Some((src, dst)) = entry.copies[group] {
-                    view.copies.push(Copy { group: group as u16, src, dst, tokens: len % page_tokens });
+                    view.copies.push(Copy { group: group as u16, src, dst, tokens: len % page_tokens, seals: false });
                 }
                 view.slots[group].extend((len..len + entry.count).map(|position| {
                     let id = table[(position / page_tokens) as usize];

@@ -96,9 +96,7 @@ impl Model {
 
     /// The deepest node of a prompt, its anchor pages last first, and the tokens up to there.
     fn prefix(&self, ns: u16, tokens: &[u32]) -> Result<(Vec<Page>, u32), Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
+        self.space(ns)?;
         let Some(anchor) = self.spec.anchor() else {
             return Ok((Vec::new(), 0));
         };
@@ -148,13 +146,12 @@ impl Model {
     /// The quota set of the namespace that owns a page; 0 = none.
     pub(super) fn set_of(&self, page: Page) -> usize {
         let owner = self.state.owners.get(page).copied().flatten();
-        owner.and_then(|ns| self.state.quota_of.get(&ns).copied()).unwrap_or(0)
+        let owner = owner.filter(|(ns, opening)| self.state.spaces.opening(*ns) == Some(*opening));
+        owner.and_then(|(ns, _)| self.state.quota_of.get(&ns).copied()).unwrap_or(0)
     }
 
     pub(super) fn set_quota(&mut self, ns: u16, pool: u16, pages: u32) -> Result<Outcome, Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
+        self.space(ns)?;
         if usize::from(pool) >= self.spec.pools.len() {
             return Err(Outcome::of(Status::Argument));
         }

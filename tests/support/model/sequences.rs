@@ -73,9 +73,7 @@ impl Model {
     }
 
     pub(super) fn open(&mut self, seq: Seq, ns: u16, class: u8, spans: &[Span]) -> Result<Outcome, Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
+        self.space(ns)?;
         self.may_open(class, spans)?;
         let birth = self.birth();
         let sequence = Sequence {

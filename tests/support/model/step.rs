@@ -42,6 +42,11 @@ impl Model {
             Op::SetClass { ns, tokens, class } => self.set_class(*ns, tokens, *class),
             Op::Move { ns, tokens, hot } => self.reorder(*ns, tokens, *hot),
             Op::SetQuota { ns, pool, pages } => self.set_quota(*ns, *pool, *pages),
+            Op::CloseSpace { ns } => self.close_space(*ns),
+            Op::OpenSpace { ns } => self.open_space(*ns),
+            Op::Export { seqs } => self.export(seqs),
+            Op::Ring { seq, group, columns } => self.ring_view(*seq, *group, *columns),
+            Op::Seal { .. } => Err(Outcome::of(crate::machine::Status::Unsupported)),
             Op::Drain => {
                 let lost = core::mem::take(&mut self.lost);
                 Ok(Outcome::ok(Value::Events(core::mem::take(&mut self.events), lost)))

@@ -73,6 +73,7 @@ impl Machine for Model {
                 None => sequence.tables.clone(),
             },
             rings: self.ring_views(sequence, entry),
+            sealed: vec![0; self.spec.groups.len()],
         })
     }
 
@@ -131,6 +132,18 @@ impl Oracle for Model {
 
     fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>, Vec<Span>)> {
         self.state.tickets.get(&ticket).map(|pins| (pins.ns, pins.tokens.clone(), pins.spans.clone()))
+    }
+
+    fn opening(&self, ns: u16) -> Option<u64> {
+        self.state.spaces.opening(ns)
+    }
+
+    fn user(&self, ns: u16) -> Option<Owner> {
+        self.user_of(ns).flatten()
+    }
+
+    fn sealed(&self, _seq: Seq, _group: u16) -> u32 {
+        0
     }
 
     fn spans(&self, seq: Seq) -> Vec<Span> {

@@ -86,11 +86,11 @@ impl Expected {
         }
         match op {
             Op::Open { seq, ns, .. } => {
-                self.chains.insert(*seq, (Chain::root(u64::from(*ns)), Vec::new()));
+                self.chains.insert(*seq, (root(model, *ns), Vec::new()));
             }
             Op::OpenTicket { seq, .. } => {
                 let (ns, tokens, spans) = before.ticket.as_ref().ok_or("a ticket from nowhere")?;
-                let root = Chain::root(u64::from(*ns));
+                let root = root(model, *ns);
                 let tokens: Vec<u64> = tokens.iter().map(|&token| u64::from(token)).collect();
                 self.chains.insert(*seq, (root, extend(root, 0, &tokens, spans)));
             }
@@ -108,6 +108,18 @@ impl Expected {
             Op::PlanFinish | Op::Reserve { .. } => {
                 if let Value::Plan(plan) = &outcome.value {
                     self.execute(plan, &model.plan(), &|seq| model.spans(seq), Some(model))?;
+                }
+            }
+            Op::Export { seqs } => {
+                if let Value::Rows(groups) = &outcome.value {
+                    for (group, rows) in (0..).zip(groups) {
+                        seqs.iter().zip(rows).try_for_each(|(seq, row)| self.read_row(*seq, group, row))?;
+                    }
+                }
+            }
+            Op::Ring { seq, group, columns } => {
+                if let Value::Ring(ring) = &outcome.value {
+                    self.read_ring(*seq, *group, *columns, ring.end as usize, &ring.row)?;
                 }
             }
             Op::Append { seq, tokens } => {
@@ -221,29 +233,41 @@ impl Expected {
     pub(super) fn read_back(&self, lead: &dyn Machine, model: &Model) -> Result<(), String> {
         for seq in model.live() {
             let view = lead.sequence(seq).ok_or_else(|| format!("{seq:?} is gone"))?;
-            let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
-            if chain.len() != view.len as usize {
-                return Err(format!("{seq:?}: length {}, accepted {}", view.len, chain.len()));
+            let len = self.chains.get(&seq).map_or(0, |(_, chain)| chain.len());
+            if len != view.len as usize {
+                return Err(format!("{seq:?}: length {}, accepted {len}", view.len));
             }
-            for ((group, (spec, table)), ring) in (0..).zip(self.spec.groups.iter().zip(&view.tables)).zip(&view.rings)
-            {
-                let turned: Vec<u32> = match spec.ring {
-                    0 => Vec::new(),
-                    _ => (0..table.len() as u32).map(|index| ring[spec.ring_place(index)]).collect(),
-                };
-                for (position, &chain) in (0..).zip(chain) {
-                    if spec.needs_position(position, view.len) {
-                        let read = self.device.read(group, table, position, chain);
-                        read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
-                        if spec.ring > 0 {
-                            let read = self.device.read(group, &turned, position, chain);
-                            read.map_err(|fault| format!("{seq:?} at {position} of the ring: {fault}"))?;
-                        }
-                    }
+            for (group, table) in (0..).zip(&view.tables) {
+                self.read_row(seq, group, table)?;
+                if self.spec.groups[usize::from(group)].ring > 0 {
+                    let ring = &view.rings[usize::from(group)];
+                    let columns = self.spec.groups[usize::from(group)].ring_columns();
+                    self.read_ring(seq, group, columns, table.len(), ring)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reads a sequence through one row.
+    fn read_row(&self, seq: Seq, group: u16, row: &[u32]) -> Result<(), String> {
+        let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
+        let spec = self.spec.groups[usize::from(group)];
+        for (position, &chain) in (0..).zip(chain) {
+            if spec.needs_position(position, self.chains[&seq].1.len() as u32) {
+                let read = self.device.read(group, row, position, chain);
+                read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a sequence through a ring of which the table has so many pages.
+    fn read_ring(&self, seq: Seq, group: u16, columns: u32, pages: usize, ring: &[u32]) -> Result<(), String> {
+        let sinks = self.spec.groups[usize::from(group)].sink_pages();
+        let column = |index: u32| if index < sinks { index } else { sinks + index % columns };
+        let turned: Vec<u32> = (0..pages as u32).map(|index| ring[column(index) as usize]).collect();
+        self.read_row(seq, group, &turned).map_err(|fault| format!("in the ring: {fault}"))
     }
 
     /// The fold over (group, key) is the index, and each parent is announced before its child.
@@ -275,6 +299,11 @@ impl Expected {
         }
         if *folded == model.indexed() { Ok(()) } else { Err("the folded events are not the index".into()) }
     }
+}
+
+/// What a sequence of a namespace begins with: nothing that an earlier opening wrote is right for a later one.
+fn root(model: &Model, ns: u16) -> Chain {
+    Chain::root(u64::from(ns) | model.opening(ns).unwrap_or(0) << 16)
 }
 
 /// Continues a chain by tokens from a position on. A media span changes the content from its first token on.

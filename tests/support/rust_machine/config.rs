@@ -62,7 +62,7 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
         sequences: spec.max_sequences() as u32,
         tickets: spec.max_tickets() as u32,
         transfers: spec.max_transfers() as u32,
-        namespaces: spec.namespaces.len() as u32 + 1,
+        namespaces: spec.max_spaces() as u32,
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
         events: spec.max_events() as u32,
