@@ -32,6 +32,8 @@ const RANDOM: u64 = 16;
 
 /// Configurations with fixed rings drawn by chance.
 const RANDOM_RINGS: usize = 8;
+/// Configurations without a full group drawn by chance.
+const RANDOM_WINDOWS: u64 = 12;
 /// Further ones for each option that chance alone would seldom combine with others.
 const FOCUSED: u64 = 4;
 
@@ -151,6 +153,7 @@ fn grid() -> Vec<(String, Spec)> {
     wide.groups = (0..90).map(|group| GroupSpec { pool: 0, ..group_of(group % 2, 4) }).collect();
     grid.push(("P4 groups90 N2048".into(), wide));
     grid.extend(rings());
+    grid.extend(windows());
     // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
     grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
     let with = |name: &'static str, change: fn(&mut Spec)| {
@@ -198,6 +201,40 @@ fn rings() -> Vec<(String, Spec)> {
         spec.groups.iter().any(|group| group.ring > 0).then(|| (format!("random ring {n}"), spec))
     };
     grid.extend((0..).filter_map(ringed).take(RANDOM_RINGS));
+    grid
+}
+
+/// No full group: one window, two of different size, with sinks, with fixed rings; nodes in plenty and short.
+fn windows() -> Vec<(String, Spec)> {
+    let mut grid = Vec::new();
+    let window = |page_tokens, window, sinks, pool| GroupSpec {
+        kind: GroupKind::Window { window, sinks },
+        page_tokens,
+        pool,
+        ..GroupSpec::FULL
+    };
+    for page_tokens in [1, 4, 16] {
+        let (small, large) = (page_tokens + 2, 4 * page_tokens + 1);
+        let all = [
+            ("one", vec![window(page_tokens, small, 0, 0)]),
+            ("sinks", vec![window(page_tokens, small, page_tokens + 1, 0)]),
+            ("two", vec![window(page_tokens, small, 0, 0), window(2 * page_tokens, large, 1, 1)]),
+            ("common", vec![window(2 * page_tokens, small, 2, 0), window(page_tokens, large, 0, 0)]),
+        ];
+        for (name, groups) in all {
+            for nodes in [0, 12] {
+                let pools = vec![PoolSpec { pages: 40, policy: Policy::Lru }; 2];
+                let spec = Spec { pools, groups: groups.clone(), nodes, deferred: nodes > 0, ..Spec::default() };
+                grid.push((format!("P{page_tokens} windows {name} nodes{nodes}"), spec));
+            }
+        }
+    }
+    grid.extend((0..RANDOM_WINDOWS).map(|n| {
+        let mut rng = Rng::new(2_000 + n);
+        let mut spec = guided::spec(&mut rng);
+        guided::without_full(&mut rng, &mut spec);
+        (format!("random windows {n}"), spec)
+    }));
     grid
 }
 

@@ -8,7 +8,7 @@
 mod configs;
 mod extras;
 
-pub use configs::spec;
+pub use configs::{spec, without_full};
 
 use crate::bytes;
 use crate::machine::Oracle;

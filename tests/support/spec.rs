@@ -191,6 +191,21 @@ impl Spec {
         self.groups.iter().position(|g| g.kind == GroupKind::Full)
     }
 
+    /// Whether the index has nodes of its own, for want of a full group.
+    pub fn is_hidden(&self) -> bool {
+        self.index != IndexKind::None && self.anchor().is_none()
+    }
+
+    /// Nodes of such an index, default applied.
+    pub fn max_nodes(&self) -> u32 {
+        or(self.nodes, 64 + 2 * self.pools.iter().map(|pool| pool.pages).sum::<u32>())
+    }
+
+    /// The group under which events name nodes.
+    pub fn node_group(&self) -> u16 {
+        self.anchor().unwrap_or(if self.is_hidden() { self.groups.len() } else { 0 }) as u16
+    }
+
     /// The largest page size: hits are multiples of it.
     pub fn hit_step(&self) -> u32 {
         self.groups.iter().map(|g| g.page_tokens).max().unwrap_or(1)
@@ -229,7 +244,6 @@ impl Spec {
             && self.groups.len() <= 1024
             && !self.namespaces.is_empty()
             && self.groups.iter().all(|g| self.group_is_valid(g))
-            && (self.index == IndexKind::None || self.anchor().is_some())
             && self.classes <= 63
             && self.quotas as usize <= self.namespaces.len().min(self.max_spaces()).min(64)
     }

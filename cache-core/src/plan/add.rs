@@ -92,9 +92,6 @@ impl Cache<'_> {
 
     /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
     fn promise(&mut self, mut growth: Growth) -> Result<u32, Error> {
-        if self.limits.is_hidden() && growth.flags & HAS_IDS == 0 {
-            growth.flags |= NO_NODE; // where the index has nodes of its own, a token without an id gets none
-        }
         let extras = self.may_add(&mut growth)?;
         for index in 0..self.limits.pools {
             self.pages.pools.with(index, |pool| pool.promised = pool.promised.saturating_add(pool.asked));
@@ -115,9 +112,9 @@ impl Cache<'_> {
             self.may_turn(growth)?;
         }
         let mut extras = self.ask(growth);
-        if let Some(short) = self.first_short_pool() {
-            if self.limits.is_hidden() && short == self.limits.anchor_pool {
-                growth.flags |= NO_NODE;
+        if self.first_short_pool().is_some() {
+            if self.limits.is_hidden() && self.is_short(self.limits.anchor_pool) {
+                growth.flags |= NO_NODE; // opaque from here on rather than refused: nodes hold no bytes
                 extras = self.ask(growth);
             }
             if self.first_short_pool().is_some() {
@@ -178,10 +175,14 @@ impl Cache<'_> {
         if self.limits.is_hidden() && index == self.limits.anchor {
             let sequence = self.holders.get(growth.holder);
             let end = self.row_end(index, sequence, growth.len);
-            let grows = growth.flags & NO_NODE == 0 && sequence.known == growth.len;
-            return (end, if grows { group.pages(growth.end()) } else { end });
+            return (end, if self.takes_nodes(growth) { group.pages(growth.end()) } else { end });
         }
         (group.entries(growth.len), group.entries(growth.end()))
+    }
+
+    /// Whether a growth goes on in the hidden anchor's row, which ends where the sequence becomes opaque.
+    fn takes_nodes(&self, growth: &Growth) -> bool {
+        growth.flags & NO_NODE == 0 && self.holders.get(growth.holder).known == growth.len
     }
 
     /// Whether the page that the next token falls into must be copied first.
@@ -209,7 +210,9 @@ impl Cache<'_> {
         if growth.len & group.page_tokens().wrapping_sub(1) == 0 {
             return NULL;
         }
-        // Of the hidden anchor there may be none: its row ends where the sequence became opaque.
+        if self.limits.is_hidden() && index == self.limits.anchor && !self.takes_nodes(growth) {
+            return NULL; // nothing is written to a node
+        }
         self.tables.get(growth.holder, index, growth.len >> group.shift)
     }
 
@@ -228,10 +231,12 @@ impl Cache<'_> {
     }
 
     fn first_short_pool(&self) -> Option<u32> {
-        (0..self.limits.pools).find(|&index| {
-            let pool = self.pages.pools.get(index);
-            pool.asked > pool.available()
-        })
+        (0..self.limits.pools).find(|&index| self.is_short(index))
+    }
+
+    fn is_short(&self, pool: u32) -> bool {
+        let pool = self.pages.pools.get(pool);
+        pool.asked > pool.available()
     }
 
     /// Gives a plan up while it is built. The digest is what it was at `plan_begin`.

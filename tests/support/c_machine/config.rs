@@ -82,7 +82,7 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
             spec::IndexKind::Flat => ffi::KVF_INDEX_FLAT,
             spec::IndexKind::Tree => ffi::KVF_INDEX_TREE,
         },
-        index_nodes: u32::from(spec.anchor().is_none()),
+        index_nodes: spec.max_nodes(),
         publish: if spec.deferred { ffi::KVF_PUBLISH_DEFERRED } else { ffi::KVF_PUBLISH_IMMEDIATE },
         flags: if spec.tail { ffi::KVF_CONFIG_PARTIAL_TAIL } else { 0 }
             | if spec.scrub { ffi::KVF_CONFIG_SCRUB } else { 0 },

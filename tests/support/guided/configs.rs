@@ -31,6 +31,9 @@ pub fn spec(rng: &mut Rng) -> Spec {
         1..=3 => IndexKind::Flat,
         _ => IndexKind::Tree,
     };
+    if rng.below(6) == 0 {
+        without_full(rng, &mut spec);
+    }
     spec.deferred = rng.below(4) == 0;
     options(rng, &mut spec);
     if rng.below(2) == 0 {
@@ -50,6 +53,21 @@ fn namespaces(rng: &mut Rng, spec: &mut Spec) {
         spec.namespaces[0].salt = 1;
     }
     spec.quotas = spec.quotas.min(spec.max_spaces() as u32);
+}
+
+/// Makes all groups windows, one of them perhaps a fixed ring, with few nodes or many.
+pub fn without_full(rng: &mut Rng, spec: &mut Spec) {
+    for group in &mut spec.groups {
+        if group.kind == GroupKind::Full {
+            let window = 1 + rng.below(3 * u64::from(group.page_tokens) + 4) as u32;
+            group.kind = GroupKind::Window { window, sinks: rng.below(3) as u32 };
+        }
+    }
+    if rng.below(6) == 0 {
+        spec.groups[0].ring = 1 + rng.below(12) as u32;
+    }
+    spec.index = if rng.below(2) == 0 { IndexKind::Tree } else { IndexKind::Flat };
+    spec.nodes = if rng.below(2) == 0 { 4 + rng.below(40) as u32 } else { 0 };
 }
 
 /// Policies, classes, leases, quotas, media spans, scrubbing: some of each.

@@ -41,11 +41,11 @@ impl Model {
                 return Err(format!("2.1: cursors of {seq:?}"));
             }
             for (group, table) in sequence.tables.iter().enumerate() {
-                if table.len() as u32 != sequence.len().div_ceil(self.page_tokens(group)) {
+                if table.len() as u32 != self.row_end(sequence, group, sequence.len()) {
                     return Err(format!("6.1: table length of {seq:?} in group {group}"));
                 }
                 for index in self.resume_pages(group, sequence.len()) {
-                    if table[index as usize] == NULL {
+                    if table.get(index as usize) == Some(&NULL) {
                         return Err(format!("5.7: page {index} of {seq:?} in group {group} is missing"));
                     }
                 }

@@ -38,15 +38,15 @@ impl Model {
                 if hit(sequence.ns) {
                     // What was computed before must not come back: the sequence is opaque from here.
                     sequence.published = 0;
-                    sequence.tokens.fill(None);
                     loose.extend(core::mem::take(&mut sequence.holds).into_values().map(|id| (pool, id)));
+                    loose.extend(self.forget(seq, 0));
                     self.leave_queue_if_done(seq);
                 }
             }
         }
         // A hold keeps a path used, not data: without an index it means nothing.
         for running in self.state.transfers.values_mut().filter(|running| hit(running.ns)) {
-            loose.extend(running.drop_holds(0));
+            loose.extend(running.drop_path(0, self.hidden.map(|group| usize::from(self.spec.groups[group].pool))));
             running.tip = None;
         }
         self.settle(&loose);

@@ -13,6 +13,7 @@ mod endings;
 mod evict;
 mod exports;
 mod index;
+mod nodes;
 mod order;
 mod pages;
 mod partial;
@@ -47,6 +48,8 @@ pub struct Model {
     state: State,
     events: Vec<Event>,
     lost: u64,
+    /// The group whose pages are the nodes where none of the caller's is full: the last of `spec`, as its pool is.
+    hidden: Option<usize>,
 }
 
 /// What the digest covers.
@@ -120,6 +123,11 @@ impl Sequence {
         self.tokens.get(..end as usize)?.iter().copied().collect()
     }
 
+    /// How many tokens are known before the first that is not.
+    fn known_len(&self) -> u32 {
+        self.tokens.iter().take_while(|token| token.is_some()).count() as u32
+    }
+
     /// Makes the sequence opaque from a token on.
     fn forget(&mut self, from: u32) {
         self.tokens.iter_mut().skip(from as usize).for_each(|token| *token = None);
@@ -150,8 +158,10 @@ struct Running {
     ns: u16,
     pinned: Vec<Page>,
     holds: Vec<(u32, Page)>,
-    /// Chunks of its tables.
+    /// Chunks of its tables, nodes apart.
     chunks: u32,
+    /// Nodes of the index that its row of the hidden group has: ids by entry.
+    nodes: Vec<u32>,
     /// The node at which its published pages end.
     tip: Option<Key>,
     /// Media spans that it keeps stored.
@@ -182,6 +192,10 @@ struct Entry {
     promised: Vec<u32>,
     /// Chunks of table entries promised.
     chunks: u32,
+    /// The index has no node left for it.
+    no_node: bool,
+    /// Pages that only the plan keeps, until it ends.
+    kept: Vec<Page>,
     /// Groups whose last page leaves the index instead of being copied.
     withdraw: Vec<bool>,
     /// After finish, by group: source and destination of the copy.
@@ -201,6 +215,7 @@ impl Model {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
         }
+        let (spec, hidden) = nodes::with_nodes(spec);
         let state = State {
             pools: spec.pools.iter().map(|pool| Pool::new(pool.pages)).collect(),
             index: Index::default(),
@@ -213,12 +228,12 @@ impl Model {
             births: 0,
             ranks: BTreeMap::new(),
             owners: PerPage::default(),
-            spaces: Spaces::new(spec),
+            spaces: Spaces::new(&spec),
             leases: vec![LeaseState { label: Lease(0), key: None, until: 0 }; spec.leases as usize],
             quota_of: BTreeMap::new(),
             limits: BTreeMap::new(),
         };
-        Ok(Self { spec: spec.clone(), state, events: Vec::new(), lost: 0 })
+        Ok(Self { spec, state, events: Vec::new(), lost: 0, hidden })
     }
 
     /// Groups in the order in which references are given up: the anchor last.
@@ -226,11 +241,6 @@ impl Model {
         let anchor = self.spec.anchor();
         let others = (0..self.spec.groups.len()).filter(|g| Some(*g) != anchor);
         others.chain(anchor).collect()
-    }
-
-    /// Groups as the caller numbers them.
-    fn visible_groups(&self) -> usize {
-        self.spec.groups.len()
     }
 
     fn pool_of(&self, group: usize) -> usize {

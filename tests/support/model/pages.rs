@@ -96,6 +96,7 @@ impl Model {
             }
         }
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
+            entry.kept.iter().for_each(|&page| add(page));
             for (group, copy) in entry.copies.iter().enumerate() {
                 copy.iter().for_each(|&(_, dst)| add((self.pool_of(group), dst)));
             }

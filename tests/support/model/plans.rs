@@ -85,7 +85,7 @@ impl Model {
     /// Pages of each pool that a sequence of `len` tokens occupies while it gets `count` more.
     pub(super) fn alone(&self, len: u32, count: u32) -> Vec<u32> {
         let mut pages = vec![0; self.spec.pools.len()];
-        for (group, spec) in self.spec.groups.iter().enumerate() {
+        for (group, spec) in self.spec.groups.iter().enumerate().take(self.visible_groups()) {
             if self.is_ring(group) {
                 pages[self.pool_of(group)] += self.ring_pages(group);
                 continue;
@@ -102,12 +102,15 @@ impl Model {
     }
 
     /// What each group does with its last page when `seq` is added after `before`.
-    fn last_pages(&self, seq: Seq, before: &[Entry]) -> Vec<Last> {
+    fn last_pages(&self, seq: Seq, before: &[Entry], no_node: bool) -> Vec<Last> {
         let pins = self.pins();
-        (0..self.spec.groups.len()).map(|group| self.last_page(seq, group, before, &pins)).collect()
+        (0..self.spec.groups.len()).map(|group| self.last_page(seq, group, before, &pins, no_node)).collect()
     }
 
-    fn last_page(&self, seq: Seq, group: usize, before: &[Entry], pins: &Counts) -> Last {
+    fn last_page(&self, seq: Seq, group: usize, before: &[Entry], pins: &Counts, no_node: bool) -> Last {
+        if !self.grows(&self.state.sequences[&seq], group, no_node) {
+            return Last::InPlace;
+        }
         match self.partial_page(&self.state.sequences[&seq], group) {
             Some(id) if self.must_copy(seq, (group, id), before, pins) => Last::Copy,
             _ => Last::InPlace,
@@ -118,7 +121,8 @@ impl Model {
         let page_tokens = self.page_tokens(group);
         let index = sequence.len() / page_tokens;
         let is_partial = !sequence.len().is_multiple_of(page_tokens) && !self.is_ring(group);
-        is_partial.then(|| sequence.tables[group][index as usize])
+        // A row of nodes may end before.
+        if is_partial { sequence.tables[group].get(index as usize).copied() } else { None }
     }
 
     /// The copy rule: indexed, pinned, still in more than one table, or left in this plan by a sequence that has tokens in it
@@ -139,7 +143,8 @@ impl Model {
 
     fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry], pins: &Counts) -> bool {
         let sequence = &self.state.sequences[&entry.seq];
-        if self.partial_page(sequence, group) != Some(id) || entry.withdraw[group] {
+        let grows = self.grows(sequence, group, entry.no_node);
+        if !grows || self.partial_page(sequence, group) != Some(id) || entry.withdraw[group] {
             return false;
         }
         let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
@@ -164,9 +169,11 @@ impl Model {
         self.may_turn(&self.state.sequences[&seq], count)?;
         let before = &self.building()?.entries;
         let len = self.state.sequences[&seq].len();
-        let mut last = self.last_pages(seq, before);
         let groups = self.spec.groups.len();
-        let fresh = |group: usize| {
+        let fresh = |group: usize, no_node: bool| {
+            if !self.grows(&self.state.sequences[&seq], group, no_node) {
+                return 0;
+            }
             if self.is_ring(group) {
                 return if self.needs_ring(seq, group, before) { self.ring_pages(group) } else { 0 };
             }
@@ -174,10 +181,10 @@ impl Model {
             (len + count).div_ceil(page_tokens) - len.div_ceil(page_tokens)
         };
         let promised = self.promised();
-        let need = |last: &[Last]| {
+        let need = |last: &[Last], no_node: bool| {
             let mut need = vec![0; self.spec.pools.len()];
             for group in 0..groups {
-                need[self.pool_of(group)] += fresh(group) + u32::from(last[group] == Last::Copy);
+                need[self.pool_of(group)] += fresh(group, no_node) + u32::from(last[group] == Last::Copy);
             }
             need
         };
@@ -185,13 +192,18 @@ impl Model {
             let own = &self.state.pools[pool];
             promised[pool] + need[pool] > own.free_count() + own.cached_count()
         };
+        let (mut last, mut no_node) = (self.last_pages(seq, before, false), false);
+        if self.hidden.is_some_and(|group| short(&need(&last, false), self.pool_of(group))) {
+            no_node = true;
+            last = self.last_pages(seq, before, true);
+        }
         for group in 0..groups {
-            let in_short_pool = short(&need(&last), self.pool_of(group));
+            let in_short_pool = short(&need(&last, no_node), self.pool_of(group));
             if in_short_pool && last[group] == Last::Copy && self.may_withdraw(seq, group) {
                 last[group] = Last::Withdraw;
             }
         }
-        let need = need(&last);
+        let need = need(&last, no_node);
         let short_groups: Vec<usize> = (0..groups).filter(|&g| short(&need, self.pool_of(g))).collect();
         if let Some(&group) = short_groups.first() {
             let pending = self.pending();
@@ -222,13 +234,15 @@ impl Model {
             return Err(Outcome { status, value: Value::Short(shortage) });
         }
         self.may_charge(seq, count, &need)?;
-        let chunks = self.may_take_chunks(&self.state.sequences[&seq], count)?;
+        let chunks = self.may_take_chunks(&self.state.sequences[&seq], count, no_node)?;
         Ok(Entry {
             seq,
             count,
             tokens: tokens.map(<[u32]>::to_vec),
             promised: need,
             chunks,
+            no_node,
+            kept: Vec::new(),
             withdraw: last.iter().map(|last| *last == Last::Withdraw).collect(),
             copies: vec![None; groups],
             fresh: vec![Vec::new(); groups],
@@ -279,7 +293,7 @@ impl Model {
                     continue;
                 }
                 // Asked anew for each group: with the anchor's page the pages of other groups leave its node.
-                let last = match self.last_page(entry.seq, group, &entries[..at], &pins) {
+                let last = match self.last_page(entry.seq, group, &entries[..at], &pins, entry.no_node) {
                     Last::Copy if entry.withdraw[group] => Last::Withdraw,
                     last => last,
                 };
@@ -290,6 +304,9 @@ impl Model {
                 if last == Last::Copy {
                     let src = self.partial_page(&self.state.sequences[&entry.seq], group).expect("partial");
                     entry.copies[group] = Some((src, self.take(pool, ns, &mut scrubs)));
+                }
+                if !self.grows(&self.state.sequences[&entry.seq], group, entry.no_node) {
+                    continue;
                 }
                 let count = (len + entry.count).div_ceil(page_tokens) - len.div_ceil(page_tokens);
                 entry.fresh[group] = self.take_many(group, count, ns, &mut scrubs);
@@ -353,14 +370,15 @@ impl Model {
     }
 
     fn plan_view(&self) -> PlanView {
-        let mut view = PlanView { slots: vec![Vec::new(); self.spec.groups.len()], ..PlanView::default() };
+        let mut view = PlanView { slots: vec![Vec::new(); self.visible_groups()], ..PlanView::default() };
         view.scrubs = self.state.plan.iter().flat_map(|plan| plan.scrubs.clone()).collect();
+        view.scrubs.retain(|(pool, _)| usize::from(*pool) < self.visible_pools());
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
             let sequence = &self.state.sequences[&entry.seq];
             let len = sequence.len();
             let tables = self.planned_tables(sequence, entry);
             view.positions.extend((len..len + entry.count).map(|position| position as i32));
-            for (group, table) in tables.iter().enumerate() {
+            for (group, table) in tables.iter().enumerate().take(self.visible_groups()) {
                 let page_tokens = self.page_tokens(group);
                 view.copies.extend(self.ring_copies(sequence, entry, group));
                 if let Some((src, dst)) = entry.copies[group] {

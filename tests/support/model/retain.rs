@@ -152,7 +152,7 @@ impl Model {
 
     pub(super) fn set_quota(&mut self, ns: u16, pool: u16, pages: u32) -> Result<Outcome, Outcome> {
         self.space(ns)?;
-        if usize::from(pool) >= self.spec.pools.len() {
+        if usize::from(pool) >= self.visible_pools() {
             return Err(Outcome::of(Status::Argument));
         }
         if !self.state.quota_of.contains_key(&ns) {

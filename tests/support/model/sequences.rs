@@ -138,7 +138,7 @@ impl Model {
         for group in self.release_groups() {
             let pool = self.pool_of(group);
             let page_tokens = self.page_tokens(group);
-            let keep = at.div_ceil(page_tokens);
+            let keep = self.row_end(sequence, group, at);
             for index in (0..sequence.tables[group].len() as u32).rev() {
                 if index >= keep {
                     let page = sequence.tables[group].pop().map(|id| (pool, id));

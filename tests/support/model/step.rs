@@ -63,7 +63,7 @@ impl Model {
     }
 
     fn evict_op(&mut self, pool: u16, count: u32) -> Result<Outcome, Outcome> {
-        if usize::from(pool) >= self.spec.pools.len() {
+        if usize::from(pool) >= self.visible_pools() {
             return Err(Outcome::of(Status::Argument));
         }
         Ok(Outcome::ok(Value::Pages(self.evict(usize::from(pool), count))))

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::chunks::chunks_of;
 use super::index::Key;
 use super::pages::Page;
 use super::{Model, Running, Sequence};
@@ -48,8 +49,7 @@ impl Model {
         if !self.can_cut(&shared, end) {
             return Err(Outcome::of(Status::WindowLost));
         }
-        let chunks = self.chunks_below(&shared, end);
-        self.room_for_chunks(chunks)?;
+        self.room_for_chunks(self.chunks_below(&shared, end))?;
         self.room_for_spans(shared.spans.iter().filter(|span| span.start < end).count())?;
         if self.state.transfers.len() >= self.spec.max_transfers() {
             return Err(Outcome::capacity(Resource::Transfers, 1, 0));
@@ -59,11 +59,13 @@ impl Model {
         let anchor = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
         let holds = shared.holds.iter().map(|(&index, &id)| (index, (anchor, id))).collect();
         let (tip, spans) = (self.tip(&shared), shared.spans.clone());
+        let nodes = self.hidden.map(|group| shared.tables[group].clone()).unwrap_or_default();
+        let chunks = self.chunks_below(&shared, end) - chunks_of(core::slice::from_ref(&nodes));
         let mut pinned = self.cut(&mut shared, 0);
         pinned.retain(|page| page.1 != crate::spec::NULL);
         self.state
             .transfers
-            .insert(transfer, Running { ns: shared.ns, pinned, holds, chunks, tip, spans, load, begin, loading });
+            .insert(transfer, Running { ns: shared.ns, pinned, holds, chunks, nodes, tip, spans, load, begin, loading });
         Ok(Outcome::OK)
     }
 
@@ -104,9 +106,8 @@ impl Model {
         let owner: Option<Seq> = owners.next().filter(|(_, sequence)| sequence.closing.is_none()).map(|(seq, _)| *seq);
         if failed {
             self.suspect(tip, begin);
-            if let Some(sequence) = owner.and_then(|seq| self.state.sequences.get_mut(&seq)) {
-                sequence.forget(begin);
-            }
+            let loose = owner.map(|seq| self.forget(seq, begin)).unwrap_or_default();
+            self.settle(&loose);
         }
         let running = self.state.transfers.remove(&transfer).expect("checked");
         self.settle(&running.pinned);
@@ -140,14 +141,15 @@ impl Model {
         let pool = self.pool_of(anchor);
         for seq in through {
             let sequence = self.state.sequences.get_mut(&seq).expect("listed");
-            sequence.forget(keep * step);
             sequence.published = sequence.published.min(keep * step);
             loose.extend(sequence.holds.split_off(&keep).into_values().map(|id| (pool, id)));
+            loose.extend(self.forget(seq, keep * step));
             self.leave_queue_if_done(seq);
         }
+        let nodes = self.hidden.map(|group| self.pool_of(group));
         for running in self.state.transfers.values_mut() {
             if passes(running.tip.clone()) {
-                loose.extend(running.drop_holds(keep));
+                loose.extend(running.drop_path(keep, nodes));
                 running.tip = Some(top.upto(keep * step)).filter(|key| !key.tokens.is_empty());
             }
         }
@@ -174,16 +176,19 @@ impl Model {
 }
 
 impl Running {
-    /// Gives up the holds on pages from index `keep` on.
-    pub(super) fn drop_holds(&mut self, keep: u32) -> Vec<Page> {
+    /// Gives up the holds on pages, and the nodes of the given pool, from index `keep` on.
+    pub(super) fn drop_path(&mut self, keep: u32, nodes: Option<usize>) -> Vec<Page> {
         let (dropped, kept) = self.holds.iter().copied().partition(|(index, _)| *index >= keep);
         self.holds = kept;
         let dropped: Vec<(u32, Page)> = dropped;
-        for (_, page) in &dropped {
+        let mut dropped: Vec<Page> = dropped.into_iter().map(|(_, page)| page).collect();
+        let row = self.nodes.drain((keep as usize).min(self.nodes.len())..).rev();
+        dropped.extend(row.filter_map(|id| nodes.map(|pool| (pool, id))));
+        for page in &dropped {
             if let Some(at) = self.pinned.iter().position(|other| other == page) {
                 self.pinned.remove(at);
             }
         }
-        dropped.into_iter().map(|(_, page)| page).collect()
+        dropped
     }
 }

@@ -39,7 +39,7 @@ impl Model {
             let (free, cached) = (own.free_count(), own.cached_count());
             PoolView { used: own.pages - free - cached, cached, free, pending }
         };
-        self.state.pools.iter().zip(self.pending()).map(count).collect()
+        self.state.pools.iter().zip(self.pending()).map(count).take(self.visible_pools()).collect()
     }
 }
 
@@ -64,16 +64,20 @@ impl Machine for Model {
         let sequence = self.live(seq).ok()?;
         let plan = self.state.plan.as_ref().filter(|plan| plan.finished);
         let entry = plan.and_then(|plan| plan.entries.iter().find(|entry| entry.seq == seq));
+        let mut tables = match entry {
+            Some(entry) => self.planned_tables(sequence, entry),
+            None => sequence.tables.clone(),
+        };
+        let mut rings = self.ring_views(sequence, entry);
+        tables.truncate(self.visible_groups());
+        rings.truncate(self.visible_groups());
         Some(SeqView {
             len: sequence.len(),
             verified: sequence.verified,
             published: self.published_pages(sequence),
-            tables: match entry {
-                Some(entry) => self.planned_tables(sequence, entry),
-                None => sequence.tables.clone(),
-            },
-            rings: self.ring_views(sequence, entry),
-            sealed: vec![0; self.spec.groups.len()],
+            sealed: vec![0; tables.len()],
+            tables,
+            rings,
         })
     }
 

@@ -275,7 +275,7 @@ impl Expected {
         if lost > 0 {
             self.folded = None;
         }
-        let anchor = self.spec.anchor().unwrap_or(0) as u16;
+        let anchor = self.spec.node_group();
         let Some(folded) = &mut self.folded else {
             return Ok(());
         };

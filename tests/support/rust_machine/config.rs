@@ -75,7 +75,7 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
             spec::IndexKind::Flat => IndexKind::Flat,
             spec::IndexKind::Tree => IndexKind::Tree,
         },
-        index_nodes: if spec.anchor().is_none() { 1 } else { 0 },
+        index_nodes: spec.max_nodes(),
         partial_tail: spec.tail,
         publish: if spec.deferred { PublishMode::Deferred } else { PublishMode::Immediate },
         scrub: spec.scrub,
@@ -88,7 +88,8 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
 pub(crate) fn roomy_chunks(spec: &Spec) -> u32 {
     let handles = (spec.max_sequences() + spec.max_tickets() + spec.max_transfers()) as u32;
     let pages = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
-    let roomy = handles * spec.groups.len() as u32 * (pages / CHUNK_ENTRIES + 3);
+    let nodes = if spec.is_hidden() { handles * (spec.max_nodes() / CHUNK_ENTRIES + 3) } else { 0 };
+    let roomy = handles * spec.groups.len() as u32 * (pages / CHUNK_ENTRIES + 3) + nodes;
     if spec.table_chunks == 0 { roomy } else { spec.table_chunks }
 }
 
