@@ -26,21 +26,27 @@ static kvf_fuzz_op op;
 /* A limit that the scenario leaves open is large enough for it. */
 static void fill_in(kvf_config *config)
 {
-    uint32_t holders, pages = 0, i;
+    uint32_t holders, pages = 0, all = 0, full = 0, i;
 
     config->sequences = config->sequences ? config->sequences : SEQUENCES;
     config->tickets = config->tickets ? config->tickets : TICKETS;
     config->transfers = config->transfers ? config->transfers : TRANSFERS;
     config->events = config->events ? config->events : EVENTS;
     config->plan_tokens = KVF_FUZZ_TOKENS;
-    for (i = 0; i < config->n_pools; i++)
+    for (i = 0; i < config->n_pools; i++) {
         pages = config->pools[i].pages > pages ? config->pools[i].pages : pages;
+        all += config->pools[i].pages;
+    }
+    config->index_nodes = config->index_nodes ? config->index_nodes : 64 + 2 * all; /* unused if a group is full */
+    for (i = 0; i < config->n_groups; i++)
+        full |= config->groups[i].kind == KVF_GROUP_FULL;
+    if (!full && config->index_nodes > pages)
+        pages = config->index_nodes;
     holders = config->sequences + config->tickets + config->transfers;
     if (config->table_chunks == 0)
-        config->table_chunks = holders * config->n_groups * (pages / CHUNK + 3);
+        config->table_chunks = holders * (config->n_groups + 1) * (pages / CHUNK + 3);
 }
 
-/* The anchor's pages are the nodes of the index; without a full group nothing is indexed (the reader sees to it). */
 static int make_cache(void)
 {
     kvf_config *config = &spec.config;
@@ -50,7 +56,6 @@ static int make_cache(void)
     if (!spec.fits || config->sequences > KVF_FUZZ_LABELS || config->tickets > 1024 || config->transfers > 1024)
         return 0;
     fill_in(config);
-    config->index_nodes = config->index == KVF_INDEX_NONE;
     if (kvf_cache_required_size(config, &bytes, &align) != KVF_OK || bytes > KVF_FUZZ_MEMORY || align > 64)
         return 0;
     offset = (64 - (uintptr_t)memory.bytes % 64) % 64;
@@ -181,6 +186,8 @@ static void check_step(kvf_fuzz_step *step, uint64_t before, kvf_tick tick_befor
     kvf_fuzz_must(&world, step->status == KVF_OK || step->digest == before, "a call that fails changes nothing");
     switch (op.kind) {
     case KVF_FUZZ_LOOKUP:
+    case KVF_FUZZ_EXPORT:
+    case KVF_FUZZ_RING:
     case KVF_FUZZ_DRAIN:
     case KVF_FUZZ_CHECK:
         kvf_fuzz_must(&world, step->digest == before, "reading changes nothing");
@@ -192,6 +199,7 @@ static void check_step(kvf_fuzz_step *step, uint64_t before, kvf_tick tick_befor
         }
         break;
     case KVF_FUZZ_ADD:
+    case KVF_FUZZ_SEAL:
         break;
     case KVF_FUZZ_CANCEL:
         if (step->status == KVF_OK && begun.known)

@@ -396,6 +396,9 @@ kvf_status kvf_fuzz_call(kvf_fuzz_world *world, const kvf_fuzz_op *op)
         break;
     case KVF_FUZZ_CLOSE_SPACE:
     case KVF_FUZZ_OPEN_SPACE: status = open_or_close(world, op); break;
+    case KVF_FUZZ_EXPORT:
+    case KVF_FUZZ_RING: status = kvf_fuzz_view(world, op); break;
+    case KVF_FUZZ_SEAL: status = kvf_plan_seal(cache, seq, op->group, op->count, &shortage); break;
     case KVF_FUZZ_DRAIN: status = drain(world); break;
     case KVF_FUZZ_CHECK: status = KVF_OK; break;
     default: status = kvf_fuzz_plan_call(world, op, resolved(world, op), &shortage); break;

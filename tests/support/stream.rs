@@ -29,6 +29,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     (spec.leases, spec.spans, spec.nodes) = (spec.leases.min(16), spec.spans.min(256), spec.nodes.min(256));
     spec.spaces = spec.spaces.min(64);
     spec.groups.truncate(6);
+    spec.groups.iter_mut().for_each(|group| group.sealed = None);
     let limits =
         [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
     limits.into_iter().for_each(|limit| *limit = 0);
@@ -41,6 +42,7 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
 pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
     spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
     spec.groups.truncate(6);
+    spec.groups.iter_mut().for_each(|group| group.sealed = None);
     for limit in [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.leases] {
         *limit = (*limit).min(32);
     }

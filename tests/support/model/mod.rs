@@ -215,6 +215,9 @@ impl Model {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
         }
+        if spec.groups.iter().any(|group| group.sealed.is_some()) {
+            return Err("sealed rows are not modelled".into());
+        }
         let (spec, hidden) = nodes::with_nodes(spec);
         let state = State {
             pools: spec.pools.iter().map(|pool| Pool::new(pool.pages)).collect(),

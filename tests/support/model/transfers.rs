@@ -63,9 +63,10 @@ impl Model {
         let chunks = self.chunks_below(&shared, end) - chunks_of(core::slice::from_ref(&nodes));
         let mut pinned = self.cut(&mut shared, 0);
         pinned.retain(|page| page.1 != crate::spec::NULL);
-        self.state
-            .transfers
-            .insert(transfer, Running { ns: shared.ns, pinned, holds, chunks, nodes, tip, spans, load, begin, loading });
+        self.state.transfers.insert(
+            transfer,
+            Running { ns: shared.ns, pinned, holds, chunks, nodes, tip, spans, load, begin, loading },
+        );
         Ok(Outcome::OK)
     }
 
