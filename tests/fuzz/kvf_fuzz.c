@@ -55,6 +55,9 @@ static int make_cache(void)
 
     if (!spec.fits || config->sequences > KVF_FUZZ_LABELS || config->tickets > 1024 || config->transfers > 1024)
         return 0;
+    for (i = 0; i < config->n_groups; i++)
+        if (config->groups[i].sealed_pool != 0)
+            return 0; /* what is checked of copies and rows knows one pool per group */
     fill_in(config);
     if (kvf_cache_required_size(config, &bytes, &align) != KVF_OK || bytes > KVF_FUZZ_MEMORY || align > 64)
         return 0;
