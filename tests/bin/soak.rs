@@ -34,6 +34,8 @@ const RANDOM: u64 = 16;
 const RANDOM_RINGS: usize = 8;
 /// Configurations without a full group drawn by chance.
 const RANDOM_WINDOWS: u64 = 12;
+/// Configurations with rows that span two pools drawn by chance.
+const RANDOM_SEALS: usize = 12;
 /// Further ones for each option that chance alone would seldom combine with others.
 const FOCUSED: u64 = 4;
 
@@ -154,6 +156,7 @@ fn grid() -> Vec<(String, Spec)> {
     grid.push(("P4 groups90 N2048".into(), wide));
     grid.extend(rings());
     grid.extend(windows());
+    grid.extend(sealed());
     // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
     grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
     let with = |name: &'static str, change: fn(&mut Spec)| {
@@ -235,6 +238,43 @@ fn windows() -> Vec<(String, Spec)> {
         guided::without_full(&mut rng, &mut spec);
         (format!("random windows {n}"), spec)
     }));
+    grid
+}
+
+/// Rows that span two pools: of one group or two, beside a window, in pools of their own or each in the other's; sealed pages
+/// scarce and in plenty.
+fn sealed() -> Vec<(String, Spec)> {
+    let mut grid = Vec::new();
+    for page_tokens in [1, 4, 16] {
+        let full = GroupSpec { page_tokens, sealed: Some(1), ..GroupSpec::FULL };
+        let window = GroupSpec { pool: 0, ..group_of(1, page_tokens) };
+        let all = [
+            ("one", vec![full]),
+            ("window", vec![full, window]),
+            ("two", vec![full, GroupSpec { page_tokens: 2 * page_tokens, pool: 2, sealed: Some(1), ..full }]),
+            ("crossed", vec![full, GroupSpec { pool: 1, sealed: Some(0), ..full }]),
+            ("second", vec![GroupSpec { pool: 2, sealed: None, ..full }, full, window]),
+        ];
+        for (name, groups) in all {
+            for (size, open, sealed) in [("scarce", 24, 7), ("small", 12, 24), ("mid", 80, 120)] {
+                let pools = [open, sealed, open].map(|pages| PoolSpec { pages, policy: Policy::Lru }).to_vec();
+                let index = match size {
+                    "scarce" => IndexKind::Flat,
+                    _ if name == "one" && size == "small" => IndexKind::None,
+                    _ => IndexKind::Tree,
+                };
+                let spec = Spec { pools, groups: groups.clone(), index, deferred: size == "small", ..Spec::default() };
+                grid.push((format!("P{page_tokens} sealed {name} {size}"), spec));
+            }
+        }
+    }
+    let random = |n: u64| {
+        let mut rng = Rng::new(3_000 + n);
+        let mut spec = guided::spec(&mut rng);
+        guided::with_seals(&mut rng, &mut spec);
+        spec.has_seals().then(|| (format!("random sealed {n}"), spec))
+    };
+    grid.extend((0..).filter_map(random).take(RANDOM_SEALS));
     grid
 }
 

@@ -335,13 +335,17 @@ impl Machine for CMachine {
         let info = self.info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u32).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u32).map(|group| self.ring(id, group).expect("a live ring"));
+        let sealed = |group| {
+            let mut pages = 0;
+            call!(kvf_seq_sealed_pages(self.cache, id, group, &mut pages)).map(|()| pages).expect("a live row")
+        };
         Some(SeqView {
             len: info.len,
             verified: info.verified,
             published: info.published,
             tables: tables.collect(),
             rings: rings.collect(),
-            sealed: vec![0; self.spec.groups.len()],
+            sealed: (0..self.spec.groups.len() as u32).map(sealed).collect(),
         })
     }
 

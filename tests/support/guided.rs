@@ -8,7 +8,7 @@
 mod configs;
 mod extras;
 
-pub use configs::{spec, without_full};
+pub use configs::{spec, with_seals, without_full};
 
 use crate::bytes;
 use crate::machine::Oracle;
@@ -33,6 +33,7 @@ pub fn op(rng: &mut Rng, spec: &Spec, state: &dyn Oracle) -> Op {
         }
     }
     match state.plan_is_finished() {
+        Some(false) if spec.has_seals() && rng.below(3) == 0 => guide.seal(rng),
         Some(false) => match rng.below(100) {
             0..40 => guide.add(rng),
             40..56 => Op::PlanFinish,
@@ -44,6 +45,7 @@ pub fn op(rng: &mut Rng, spec: &Spec, state: &dyn Oracle) -> Op {
             55..68 => Op::PlanAbort,
             _ => guide.any(rng),
         },
+        None if spec.has_seals() && rng.below(4) == 0 => Op::PlanBegin { tick: Time::After(0) },
         None => match rng.below(100) {
             0..14 => guide.reserve(rng),
             14..24 => Op::PlanBegin { tick: Time::After(rng.below(2)) },

@@ -226,6 +226,10 @@ impl RustMachine {
                 let id = self.seq(*seq);
                 done(self.cache().plan_add(id, *count, tokens.as_deref()))
             }
+            Op::Seal { seq, group, upto } => {
+                let id = self.seq(*seq);
+                done(self.cache().plan_seal(id, GroupId::new(*group), *upto))
+            }
             Op::PlanFinish => self.finish(),
             Op::PlanCancel => done(self.cache().plan_cancel()),
             Op::PlanCommit { accepts } => {
@@ -343,13 +347,14 @@ impl Machine for RustMachine {
         let info = self.cache.get().sequence_info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u16).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u16).map(|group| self.ring(id, group).expect("a live ring"));
+        let sealed = |group| self.cache.get().sealed_pages(id, GroupId::new(group)).expect("a live row");
         Some(SeqView {
             len: info.len,
             verified: info.verified,
             published: info.published,
             tables: tables.collect(),
             rings: rings.collect(),
-            sealed: vec![0; self.spec.groups.len()],
+            sealed: (0..self.spec.groups.len() as u16).map(sealed).collect(),
         })
     }
 

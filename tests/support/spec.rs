@@ -127,6 +127,8 @@ pub struct Spec {
     pub nodes: u32,
     /// Namespaces open at once, the one with all zeros included.
     pub spaces: u32,
+    /// Records of copies of one plan: one for each copy, and one more for each seal.
+    pub copies: u32,
     /// Seed of the candidate hash.
     pub seed: u32,
 }
@@ -152,6 +154,7 @@ impl Default for Spec {
             spans: 0,
             nodes: 0,
             spaces: 0,
+            copies: 0,
             seed: 0,
         }
     }
@@ -199,6 +202,20 @@ impl Spec {
     /// Nodes of such an index, default applied.
     pub fn max_nodes(&self) -> u32 {
         or(self.nodes, 64 + 2 * self.pools.iter().map(|pool| pool.pages).sum::<u32>())
+    }
+
+    /// Whether some rows span two pools.
+    pub fn has_seals(&self) -> bool {
+        self.groups.iter().any(|group| group.sealed.is_some())
+    }
+
+    /// Records of copies of one plan, default applied; 0 = what the implementation takes where nothing is sealed.
+    pub fn max_copies(&self) -> u32 {
+        if self.copies > 0 || !self.has_seals() {
+            return self.copies;
+        }
+        let pages = self.pools.iter().map(|pool| pool.pages).sum::<u32>();
+        2 * pages + 3 * (self.groups.len() * self.max_sequences()) as u32
     }
 
     /// The group under which events name nodes.
@@ -253,7 +270,9 @@ impl Spec {
             GroupKind::Full => group.ring == 0,
             GroupKind::Window { window, .. } => window >= 1,
         };
+        let is_pool = |pool: u16| pool != group.pool && usize::from(pool) < self.pools.len();
         window
+            && group.sealed.is_none_or(|pool| group.kind == GroupKind::Full && is_pool(pool))
             && group.page_tokens.is_power_of_two()
             && group.page_tokens <= 256
             && usize::from(group.pool) < self.pools.len()

@@ -29,10 +29,10 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     (spec.leases, spec.spans, spec.nodes) = (spec.leases.min(16), spec.spans.min(256), spec.nodes.min(256));
     spec.spaces = spec.spaces.min(64);
     spec.groups.truncate(6);
-    spec.groups.iter_mut().for_each(|group| group.sealed = None);
     let limits =
         [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
     limits.into_iter().for_each(|limit| *limit = 0);
+    spec.copies = spec.copies.min(1 << 10);
     (spec.classes, spec.leases, spec.quotas) = (0, 0, 0);
     ops.retain(op_is_small);
     (spec, ops)
@@ -42,13 +42,13 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
 pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
     spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
     spec.groups.truncate(6);
-    spec.groups.iter_mut().for_each(|group| group.sealed = None);
     for limit in [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.leases] {
         *limit = (*limit).min(32);
     }
     (spec.events, spec.spans, spec.nodes) = (spec.events.min(1 << 10), spec.spans.min(256), spec.nodes.min(1 << 10));
     spec.spaces = spec.spaces.min(64);
     spec.table_chunks = spec.table_chunks.min(1 << 12);
+    spec.copies = spec.copies.min(1 << 10);
     ops.retain(op_is_small);
 }
 

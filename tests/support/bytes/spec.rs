@@ -87,6 +87,7 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec, version: u8) {
     if version >= 3 {
         wire.u32(&mut spec.nodes, 1, 1 << 20);
         wire.u32(&mut spec.spaces, 1, 1 << 20);
+        wire.u32(&mut spec.copies, 1, 1 << 20);
     }
     spec.classes = spec.classes.min(63);
     wire.u32(&mut spec.seed, 4, u32::MAX);

@@ -72,6 +72,7 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
         namespaces: spec.max_spaces() as u32,
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
+        plan_copies: spec.max_copies(),
         events: spec.max_events() as u32,
         key_parts: spec.spans,
         leases: spec.leases,
@@ -113,6 +114,7 @@ fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
         window,
         sinks,
         ring_tokens: group.ring,
+        sealed_pool: group.sealed.map_or(0, |pool| u32::from(pool) + 1),
         flags: if group.contiguous { ffi::KVF_GROUP_CONTIGUOUS } else { 0 },
         window_keep: if group.exact { ffi::KVF_WINDOW_EXACT } else { ffi::KVF_WINDOW_CACHED },
         ..blank()

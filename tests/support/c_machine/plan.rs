@@ -15,6 +15,10 @@ impl CMachine {
         match op {
             Op::PlanBegin { tick } => done(call!(kvf_plan_begin(cache, absolute(*tick)))),
             Op::PlanAdd { seq, count, tokens } => done(self.add(*seq, *count, tokens.as_deref())),
+            Op::Seal { seq, group, upto } => {
+                let (seq, group) = (self.seq(*seq), u32::from(*group));
+                done(call!(kvf_plan_seal(cache, seq, group, *upto, &mut self.shortage)))
+            }
             Op::PlanFinish => self.finish(),
             Op::PlanCancel => done(call!(kvf_plan_cancel(cache))),
             // The ABI reads `accepted` ids; a list of another length cannot be said in it.

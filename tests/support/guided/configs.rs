@@ -40,7 +40,24 @@ pub fn spec(rng: &mut Rng) -> Spec {
         spec.namespaces.push(NamespaceSpec { adapter: 1, ..NamespaceSpec::default() });
         namespaces(rng, &mut spec);
     }
+    if rng.below(6) == 0 {
+        with_seals(rng, &mut spec);
+    }
     spec
+}
+
+/// Gives the full groups, or some of them, pools of sealed pages.
+pub fn with_seals(rng: &mut Rng, spec: &mut Spec) {
+    if spec.pools.len() == 1 {
+        let pages = 2 + rng.below(30) as u32;
+        spec.pools.push(PoolSpec { pages, ..spec.pools[0] });
+    }
+    let pools = spec.pools.len() as u64;
+    for group in spec.groups.iter_mut().filter(|group| group.kind == GroupKind::Full) {
+        let pool = (u64::from(group.pool) + 1 + rng.below(pools - 1)) % pools;
+        group.sealed = (rng.below(4) != 0).then_some(pool as u16);
+    }
+    spec.copies = if rng.below(4) == 0 { 2 + rng.below(12) as u32 } else { 0 };
 }
 
 /// Further namespaces, with room for all or not, and sometimes without the one that is always open.

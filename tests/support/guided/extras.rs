@@ -19,6 +19,25 @@ impl Guide<'_> {
         }
     }
 
+    /// Seals full pages of a planned sequence, mostly.
+    pub(super) fn seal(&self, rng: &mut Rng) -> Op {
+        let planned = self.state.plan();
+        let groups = (0..).zip(&self.spec.groups).filter(|(_, group)| group.sealed.is_some());
+        let groups: Vec<u16> = groups.map(|(nth, _)| nth).collect();
+        let (Some(entry), true) = (planned.get(rng.below(planned.len() as u64) as usize), rng.below(16) != 0) else {
+            return Op::Seal { seq: self.live(rng), group: rng.below(3) as u16, upto: rng.below(4) as u32 };
+        };
+        let group = groups[rng.below(groups.len() as u64) as usize];
+        let full = self.state.len(entry.0).unwrap_or(0) / self.spec.groups[usize::from(group)].page_tokens;
+        let sealed = self.state.sealed(entry.0, group);
+        let more = match rng.below(4) {
+            0 => 1,
+            1 => 1 + rng.below(u64::from(full.saturating_sub(sealed)) + 1) as u32,
+            _ => full.saturating_sub(sealed),
+        };
+        Op::Seal { seq: entry.0, group, upto: sealed + more }
+    }
+
     /// Brings the caller's first rows up to date, often with the occupants that they have.
     pub(super) fn export(&self, rng: &mut Rng) -> Op {
         let live = self.state.live();

@@ -59,7 +59,7 @@ impl Model {
             return Ok(());
         };
         let step = self.page_tokens(anchor) as usize;
-        let pool = self.pool_of(anchor);
+        let pool = self.node_pool(anchor);
         let mut children = Counts::default();
         for (key, node) in &self.state.index.nodes {
             let Some(stored) = node.get(&(anchor, 0)) else {
@@ -76,7 +76,7 @@ impl Model {
                 return Err(format!("3.1: the parent of page {} is not page {}", stored.id, above.id));
             }
             children.add((pool, above.id));
-            let used = |id: u32| self.state.pools[self.pool_of(anchor)].is_used(id);
+            let used = |id: u32| self.state.pools[pool].is_used(id);
             if used(stored.id) && !used(above.id) {
                 return Err(format!("3.4: page {} is used, its parent {} is not", stored.id, above.id));
             }

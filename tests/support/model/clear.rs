@@ -17,7 +17,7 @@ impl Model {
         for key in keys {
             let places: Vec<_> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, s.id)).collect();
             for (place, id) in places {
-                loose.push((self.pool_of(place.0), id));
+                loose.push((self.node_pool(place.0), id));
                 self.unindex_one(&key, place, id, false);
             }
             self.state.index.nodes.remove(&key);
@@ -31,7 +31,7 @@ impl Model {
             loose.extend(self.pages_of(&pins.tables));
         }
         if let Some(anchor) = self.spec.anchor() {
-            let pool = self.pool_of(anchor);
+            let pool = self.node_pool(anchor);
             let labels: Vec<Seq> = self.state.sequences.keys().copied().collect();
             for seq in labels {
                 let sequence = self.state.sequences.get_mut(&seq).expect("listed");

@@ -24,6 +24,7 @@ impl Model {
                 loose.extend(entry.fresh[group].iter().map(|&id| (pool, id)));
                 loose.extend(entry.copies[group].map(|(_, dst)| (pool, dst)));
                 loose.extend(entry.rings[group].iter().flatten().map(|&id| (pool, id)));
+                loose.extend(self.sealed_pages(entry, group));
             }
             loose.extend(&entry.kept);
         }
@@ -72,7 +73,9 @@ impl Model {
         let (accepted, verified) = (accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
         let mut sequence = self.state.sequences[&entry.seq].clone();
         let len = sequence.len();
+        let sources = self.sealed_sources(&sequence, entry);
         sequence.tables = self.planned_tables(&sequence, entry);
+        sequence.sealed = self.planned_sealed(&sequence, entry);
         let tokens: Vec<Option<u32>> = match accept.tokens.as_ref().or(entry.tokens.as_ref()) {
             Some(tokens) if !entry.no_node => tokens.iter().copied().map(Some).collect(),
             _ => vec![None; entry.count as usize],
@@ -84,7 +87,7 @@ impl Model {
         if sequence.verified == len {
             sequence.verified += verified;
         }
-        let mut loose: Vec<Page> = Vec::new();
+        let mut loose: Vec<Page> = sources;
         for group in self.release_groups() {
             let pool = self.pool_of(group);
             let keep = self.row_end(&sequence, group, sequence.len()) as usize;

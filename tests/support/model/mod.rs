@@ -22,6 +22,7 @@ mod plans;
 mod publish;
 mod retain;
 mod rings;
+mod seals;
 mod sequences;
 mod spaces;
 mod step;
@@ -39,6 +40,7 @@ use index::{Index, Key};
 use order::Rank;
 use pages::{Page, Pool};
 use per_page::PerPage;
+use seals::Seal;
 use spaces::Spaces;
 pub use view::Pages;
 
@@ -103,7 +105,9 @@ struct Sequence {
     tables: Vec<Vec<u32>>,
     /// Per group with a fixed ring, its pages: sinks, then columns. None while there is no token.
     rings: Vec<Vec<u32>>,
-    /// Held pages of the anchor's pool by page index.
+    /// Per group, how many leading entries are pages of its sealed pool.
+    sealed: Vec<u32>,
+    /// Held pages of the index by page index.
     holds: BTreeMap<u32, u32>,
     /// Set by a close while its plan is open: whether to discard.
     closing: Option<bool>,
@@ -180,6 +184,8 @@ struct Plan {
     entries: Vec<Entry>,
     /// Pages that another owner left: (pool, page).
     scrubs: Vec<(u16, u32)>,
+    /// Entry and group of each seal, in the order in which they were asked for.
+    seals: Vec<(usize, usize)>,
 }
 
 /// One sequence of the plan.
@@ -204,6 +210,10 @@ struct Entry {
     fresh: Vec<Vec<u32>>,
     /// After finish, by group: the ring that the sequence gets.
     rings: Vec<Option<Vec<u32>>>,
+    /// By group: the entries that become sealed pages.
+    seals: Vec<Option<Seal>>,
+    /// Records of copies promised.
+    room: u32,
 }
 
 impl Model {
@@ -214,9 +224,6 @@ impl Model {
     pub fn new(spec: &Spec) -> Result<Self, String> {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
-        }
-        if spec.groups.iter().any(|group| group.sealed.is_some()) {
-            return Err("sealed rows are not modelled".into());
         }
         let (spec, hidden) = nodes::with_nodes(spec);
         let state = State {

@@ -225,7 +225,7 @@ impl Model {
         if place.0 == anchor {
             return None;
         }
-        self.state.index.at(key, (anchor, 0)).map(|stored| (self.pool_of(anchor), stored.id))
+        self.state.index.at(key, (anchor, 0)).map(|stored| (self.node_pool(anchor), stored.id))
     }
 
     /// Moves the pages of other groups on a node to the lists of its class.
@@ -234,7 +234,7 @@ impl Model {
             return;
         };
         let hung = self.state.index.nodes[key].iter().filter(|(place, _)| place.0 != anchor);
-        let hung: Vec<Page> = hung.map(|(place, stored)| (self.pool_of(place.0), stored.id)).collect();
+        let hung: Vec<Page> = hung.map(|(place, stored)| (self.node_pool(place.0), stored.id)).collect();
         let class = self.class_of(node);
         for page in hung.into_iter().filter(|_| self.has_ranks()).collect::<Vec<_>>() {
             if self.rank(page).class != class {

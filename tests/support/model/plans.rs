@@ -21,7 +21,7 @@ impl Model {
             return Err(Outcome::of(Status::State));
         }
         self.advance(tick)?;
-        self.state.plan = Some(Plan { finished: false, entries: Vec::new(), scrubs: Vec::new() });
+        self.state.plan = Some(Plan { finished: false, entries: Vec::new(), scrubs: Vec::new(), seals: Vec::new() });
         Ok(Outcome::OK)
     }
 
@@ -77,13 +77,14 @@ impl Model {
     /// `None` when `count` more tokens fit in an empty cache, else the largest count that does.
     pub(super) fn largest_alone(&self, sequence: &Sequence, count: u32) -> Option<u32> {
         let rings = |n: u32| self.spec.groups.iter().all(|group| group.ring == 0 || n <= group.ring);
-        let pages = |n: u32| self.alone(sequence.len(), n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
+        let pages = |n: u32| self.alone(sequence, n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
         let fits = |n: u32| rings(n) && pages(n);
         if fits(count) { None } else { Some((1..count).rev().find(|&n| fits(n)).unwrap_or(0)) }
     }
 
-    /// Pages of each pool that a sequence of `len` tokens occupies while it gets `count` more.
-    pub(super) fn alone(&self, len: u32, count: u32) -> Vec<u32> {
+    /// Pages of each pool that a sequence occupies while it gets `count` tokens more; sealed pages stay sealed.
+    pub(super) fn alone(&self, sequence: &Sequence, count: u32) -> Vec<u32> {
+        let len = sequence.len();
         let mut pages = vec![0; self.spec.pools.len()];
         for (group, spec) in self.spec.groups.iter().enumerate().take(self.visible_groups()) {
             if self.is_ring(group) {
@@ -96,7 +97,8 @@ impl Model {
                 GroupKind::Window { .. } => spec.window_start(len) / spec.page_tokens,
             };
             let sinks = spec.sinks().min(len + count).div_ceil(spec.page_tokens).min(begin);
-            pages[self.pool_of(group)] += sinks + (end - begin);
+            pages[self.pool_of(group)] += sinks + (end - begin) - sequence.sealed[group];
+            pages[self.node_pool(group)] += sequence.sealed[group];
         }
         pages
     }
@@ -131,7 +133,8 @@ impl Model {
         let page: Page = (self.pool_of(group), id);
         let indexed = self.state.index.homes.contains(page);
         let pinned = pins.contains(page);
-        let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
+        let owns = |s: &&Sequence| s.tables[group].iter().skip(s.sealed[group] as usize).any(|&other| other == page.1);
+        let entries = self.state.sequences.values().filter(owns).count();
         let left: Vec<&Entry> =
             before.iter().filter(|entry| self.copies_page(entry, group, id, before, pins)).collect();
         indexed || pinned || entries - left.len() > 1 || self.any_longer(&left, self.state.sequences[&seq].len())
@@ -235,6 +238,13 @@ impl Model {
         }
         self.may_charge(seq, count, &need)?;
         let chunks = self.may_take_chunks(&self.state.sequences[&seq], count, no_node)?;
+        let copies = |group: usize| match self.is_ring(group) {
+            true if self.state.sequences[&seq].rings[group].is_empty() => 0,
+            true => fresh(group, no_node),
+            false => u32::from(last[group] == Last::Copy),
+        };
+        let room = (0..groups).map(copies).sum();
+        self.may_copy(room)?;
         Ok(Entry {
             seq,
             count,
@@ -247,6 +257,8 @@ impl Model {
             copies: vec![None; groups],
             fresh: vec![Vec::new(); groups],
             rings: vec![None; groups],
+            seals: vec![None; groups],
+            room,
         })
     }
 
@@ -269,7 +281,7 @@ impl Model {
     }
 
     pub(super) fn plan_finish(&mut self) -> Result<Outcome, Outcome> {
-        let entries = self.building()?.entries.clone();
+        let Plan { entries, seals, .. } = self.building()?.clone();
         // Eviction may take a node whose page of another group a sequence still uses: then that page is private.
         self.evict_for_quotas();
         let promised = self.promised();
@@ -312,7 +324,10 @@ impl Model {
                 entry.fresh[group] = self.take_many(group, count, ns, &mut scrubs);
             }
         }
-        self.state.plan = Some(Plan { finished: true, entries: assigned, scrubs });
+        for &(at, group) in &seals {
+            self.assign_seal(&mut assigned[at], group, &mut scrubs);
+        }
+        self.state.plan = Some(Plan { finished: true, entries: assigned, scrubs, seals });
         Ok(Outcome::ok(Value::Plan(self.plan_view())))
     }
 
@@ -327,7 +342,7 @@ impl Model {
     }
 
     /// Hands out the lowest free page.
-    fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
+    pub(super) fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
         let id = self.state.pools[pool].take();
         self.own((pool, id), ns, scrubs)
     }
@@ -365,6 +380,9 @@ impl Model {
                 *last = dst;
             }
             table.extend(&entry.fresh[group]);
+            if let Some(seal) = &entry.seals[group] {
+                table[seal.from as usize..][..seal.pages.len()].copy_from_slice(&seal.pages);
+            }
         }
         tables
     }
@@ -390,6 +408,7 @@ impl Model {
                 }));
             }
         }
+        view.copies.extend(self.seal_copies());
         view
     }
 }

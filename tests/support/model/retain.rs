@@ -37,7 +37,7 @@ impl Model {
         let Some(anchor) = self.spec.anchor() else {
             return Vec::new();
         };
-        let pool = self.pool_of(anchor);
+        let pool = self.node_pool(anchor);
         let first = self.state.index.at(end, (anchor, 0)).map(|stored| (pool, stored.id));
         core::iter::successors(first, |&page| self.parent_page(page)).collect()
     }
@@ -108,7 +108,7 @@ impl Model {
     }
 
     pub(super) fn set_class(&mut self, ns: u16, tokens: &[u32], class: u8) -> Result<Outcome, Outcome> {
-        let lfu = |anchor: usize| self.policy((self.pool_of(anchor), 0)) == crate::spec::Policy::Lfu;
+        let lfu = |anchor: usize| self.policy((self.node_pool(anchor), 0)) == crate::spec::Policy::Lfu;
         if class >= self.classes() || self.spec.anchor().is_some_and(lfu) {
             return Err(Outcome::of(Status::Argument));
         }
@@ -196,32 +196,29 @@ impl Model {
     /// Whether a sequence's namespace may be charged `need` pages per pool, its own cached ones evicted first.
     pub(super) fn may_charge(&self, seq: Seq, count: u32, need: &[u32]) -> Result<(), Outcome> {
         let sequence = &self.state.sequences[&seq];
-        let Some(&set) = self.state.quota_of.get(&sequence.ns) else {
-            return Ok(());
-        };
         for (pool, &asked) in need.iter().enumerate() {
-            let limit = self.state.limits.get(&(set, pool)).copied().unwrap_or(0);
-            let cached =
-                self.state.pools[pool].cached.iter().filter(|&&id| self.set_of((pool, id)) == set).count() as u32;
-            let taken = self.charged(set, pool) + self.promised_of(set, pool);
-            if limit == 0 || asked == 0 || taken + asked <= limit + cached {
-                continue;
-            }
-            let alone = |n: u32| self.alone(sequence.len(), n)[pool] <= limit;
+            let Some((short, limit)) = self.over_quota(sequence.ns, pool, asked) else { continue };
+            let alone = |n: u32| self.alone(sequence, n)[pool] <= limit;
             let never = !alone(count);
-            let short = Shortage {
-                resource: Resource::Quota,
-                group: 0,
-                need: asked,
-                have: limit.saturating_sub(taken),
-                reclaimable: cached,
-                pending: 0,
-                fits: if never { (1..count).rev().find(|&n| alone(n)).unwrap_or(0) } else { 0 },
-            };
+            let fits = if never { (1..count).rev().find(|&n| alone(n)).unwrap_or(0) } else { 0 };
             let status = if never { Status::Never } else { Status::Retry };
-            return Err(Outcome { status, value: Value::Short(short) });
+            return Err(Outcome { status, value: Value::Short(Shortage { fits, ..short }) });
         }
         Ok(())
+    }
+
+    /// What is short, and the limit, where `asked` more pages would exceed a namespace's quota although it evicts its own.
+    pub(super) fn over_quota(&self, ns: u16, pool: usize, asked: u32) -> Option<(Shortage, u32)> {
+        let &set = self.state.quota_of.get(&ns)?;
+        let limit = self.state.limits.get(&(set, pool)).copied().unwrap_or(0);
+        let cached = self.state.pools[pool].cached.iter().filter(|&&id| self.set_of((pool, id)) == set).count() as u32;
+        let taken = self.charged(set, pool) + self.promised_of(set, pool);
+        if limit == 0 || asked == 0 || taken + asked <= limit + cached {
+            return None;
+        }
+        let have = limit.saturating_sub(taken);
+        let short = Shortage { resource: Resource::Quota, need: asked, have, reclaimable: cached, ..Shortage::default() };
+        Some((short, limit))
     }
 
     /// Namespaces that would exceed their quota by what is promised evict their own pages.

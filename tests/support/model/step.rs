@@ -46,7 +46,7 @@ impl Model {
             Op::OpenSpace { ns } => self.open_space(*ns),
             Op::Export { seqs } => self.export(seqs),
             Op::Ring { seq, group, columns } => self.ring_view(*seq, *group, *columns),
-            Op::Seal { .. } => Err(Outcome::of(crate::machine::Status::Unsupported)),
+            Op::Seal { seq, group, upto } => self.seal(*seq, *group, *upto),
             Op::Drain => {
                 let lost = core::mem::take(&mut self.lost);
                 Ok(Outcome::ok(Value::Events(core::mem::take(&mut self.events), lost)))

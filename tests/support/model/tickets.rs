@@ -85,7 +85,7 @@ impl Model {
     pub(super) fn pages_of(&self, tables: &[Vec<u32>]) -> Vec<Page> {
         let mut pages = Vec::new();
         for group in self.release_groups() {
-            let pool = self.pool_of(group);
+            let pool = self.node_pool(group);
             pages.extend(tables[group].iter().rev().filter(|&&id| id != NULL).map(|&id| (pool, id)));
         }
         pages
@@ -131,6 +131,7 @@ impl Model {
             tokens: pins.tokens.into_iter().map(Some).collect(),
             tables: pins.tables,
             rings: vec![Vec::new(); self.spec.groups.len()],
+            sealed: self.all_sealed(len),
             holds: BTreeMap::new(),
             closing: None,
             class,

@@ -32,6 +32,7 @@ impl Model {
                     tokens: pins.tokens.into_iter().map(Some).collect(),
                     tables: pins.tables,
                     rings: vec![Vec::new(); self.spec.groups.len()],
+                    sealed: self.all_sealed(len),
                     holds: BTreeMap::new(),
                     closing: None,
                     class: 0,
@@ -46,9 +47,7 @@ impl Model {
             // A pin on a plan's sequence would change what the plan must copy.
             self.idle(seq)?;
         }
-        if !self.can_cut(&shared, end) {
-            return Err(Outcome::of(Status::WindowLost));
-        }
+        self.may_cut(&shared, end)?;
         self.room_for_chunks(self.chunks_below(&shared, end))?;
         self.room_for_spans(shared.spans.iter().filter(|span| span.start < end).count())?;
         if self.state.transfers.len() >= self.spec.max_transfers() {
@@ -56,7 +55,7 @@ impl Model {
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
         self.cut(&mut shared, end);
-        let anchor = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
+        let anchor = self.spec.anchor().map_or(0, |anchor| self.node_pool(anchor));
         let holds = shared.holds.iter().map(|(&index, &id)| (index, (anchor, id))).collect();
         let (tip, spans) = (self.tip(&shared), shared.spans.clone());
         let nodes = self.hidden.map(|group| shared.tables[group].clone()).unwrap_or_default();
@@ -78,7 +77,7 @@ impl Model {
         if !sequence.published.is_multiple_of(step) {
             // Cut inside a published page: that page is its last one.
             let id = sequence.tables[anchor][pages as usize];
-            let home = self.state.index.home(self.pool_of(anchor), id);
+            let home = self.state.index.home(self.node_pool(anchor), id);
             if let Some((key, _)) = home {
                 return Some(key.clone());
             }
@@ -88,7 +87,7 @@ impl Model {
 
     /// The node of the last page of an anchor's table.
     fn home_of_last(&self, table: &[u32]) -> Option<Key> {
-        let pool = self.pool_of(self.spec.anchor()?);
+        let pool = self.node_pool(self.spec.anchor()?);
         self.state.index.home(pool, *table.last()?).map(|(key, _)| key.clone())
     }
 
@@ -96,7 +95,7 @@ impl Model {
     pub(super) fn node_of(&self, sequence: &Sequence, pages: u32) -> Option<Key> {
         let (anchor, last) = (self.spec.anchor()?, pages.checked_sub(1)?);
         let id = sequence.holds.get(&last).unwrap_or(&sequence.tables[anchor][last as usize]);
-        self.state.index.home(self.pool_of(anchor), *id).map(|(key, _)| key.clone())
+        self.state.index.home(self.node_pool(anchor), *id).map(|(key, _)| key.clone())
     }
 
     pub(super) fn io_end(&mut self, transfer: Transfer, ok: bool) -> Result<Outcome, Outcome> {
@@ -139,7 +138,7 @@ impl Model {
         let through = self.state.sequences.iter().filter(|(_, sequence)| passes(self.tip(sequence)));
         let through: Vec<Seq> = through.map(|(seq, _)| *seq).collect();
         let mut loose: Vec<Page> = Vec::new();
-        let pool = self.pool_of(anchor);
+        let pool = self.node_pool(anchor);
         for seq in through {
             let sequence = self.state.sequences.get_mut(&seq).expect("listed");
             sequence.published = sequence.published.min(keep * step);

@@ -71,11 +71,13 @@ impl Machine for Model {
         let mut rings = self.ring_views(sequence, entry);
         tables.truncate(self.visible_groups());
         rings.truncate(self.visible_groups());
+        let mut sealed = entry.map_or(sequence.sealed.clone(), |entry| self.planned_sealed(sequence, entry));
+        sealed.truncate(self.visible_groups());
         Some(SeqView {
             len: sequence.len(),
             verified: sequence.verified,
             published: self.published_pages(sequence),
-            sealed: vec![0; tables.len()],
+            sealed,
             tables,
             rings,
         })
@@ -146,8 +148,8 @@ impl Oracle for Model {
         self.user_of(ns).flatten()
     }
 
-    fn sealed(&self, _seq: Seq, _group: u16) -> u32 {
-        0
+    fn sealed(&self, seq: Seq, group: u16) -> u32 {
+        self.sequence(seq).and_then(|view| view.sealed.get(usize::from(group)).copied()).unwrap_or(0)
     }
 
     fn spans(&self, seq: Seq) -> Vec<Span> {

@@ -63,7 +63,11 @@ pub(super) struct Expected {
 
 impl Expected {
     pub(super) fn new(spec: &Spec) -> Self {
-        let group = |g: &crate::spec::GroupSpec| DeviceGroup { page_tokens: g.page_tokens, pool: g.pool };
+        let group = |g: &crate::spec::GroupSpec| DeviceGroup {
+            page_tokens: g.page_tokens,
+            pool: g.pool,
+            sealed: g.sealed,
+        };
         let groups: Vec<DeviceGroup> = spec.groups.iter().map(group).collect();
         let pools: Vec<u32> = spec.pools.iter().map(|pool| pool.pages).collect();
         Self {
@@ -113,7 +117,8 @@ impl Expected {
             Op::Export { seqs } => {
                 if let Value::Rows(groups) = &outcome.value {
                     for (group, rows) in (0..).zip(groups) {
-                        seqs.iter().zip(rows).try_for_each(|(seq, row)| self.read_row(*seq, group, row))?;
+                        let read = |(seq, row): (&Seq, &Vec<u32>)| self.read_row(*seq, group, model.sealed(*seq, group), row);
+                        seqs.iter().zip(rows).try_for_each(read)?;
                     }
                 }
             }
@@ -198,7 +203,11 @@ impl Expected {
             self.written.insert(*seq, Written { tokens, chains: new, slots });
         }
         for copy in &plan.copies {
-            self.device.copy(copy.group, copy.src, copy.dst, copy.tokens).map_err(|fault| fault.to_string())?;
+            let copied = match copy.seals {
+                true => self.device.seal(copy.group, copy.src, copy.dst),
+                false => self.device.copy(copy.group, copy.src, copy.dst, copy.tokens),
+            };
+            copied.map_err(|fault| fault.to_string())?;
         }
         let pages = model.map(Model::pages);
         for (group, slots) in (0..).zip(&plan.slots) {
@@ -238,7 +247,7 @@ impl Expected {
                 return Err(format!("{seq:?}: length {}, accepted {len}", view.len));
             }
             for (group, table) in (0..).zip(&view.tables) {
-                self.read_row(seq, group, table)?;
+                self.read_row(seq, group, view.sealed[usize::from(group)], table)?;
                 if self.spec.groups[usize::from(group)].ring > 0 {
                     let ring = &view.rings[usize::from(group)];
                     let columns = self.spec.groups[usize::from(group)].ring_columns();
@@ -249,13 +258,13 @@ impl Expected {
         Ok(())
     }
 
-    /// Reads a sequence through one row.
-    fn read_row(&self, seq: Seq, group: u16, row: &[u32]) -> Result<(), String> {
+    /// Reads a sequence through one row, whose first entries are sealed pages.
+    fn read_row(&self, seq: Seq, group: u16, sealed: u32, row: &[u32]) -> Result<(), String> {
         let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
         let spec = self.spec.groups[usize::from(group)];
         for (position, &chain) in (0..).zip(chain) {
             if spec.needs_position(position, self.chains[&seq].1.len() as u32) {
-                let read = self.device.read(group, row, position, chain);
+                let read = self.device.read_sealed(group, row, sealed, position, chain);
                 read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
             }
         }
@@ -267,7 +276,7 @@ impl Expected {
         let sinks = self.spec.groups[usize::from(group)].sink_pages();
         let column = |index: u32| if index < sinks { index } else { sinks + index % columns };
         let turned: Vec<u32> = (0..pages as u32).map(|index| ring[column(index) as usize]).collect();
-        self.read_row(seq, group, &turned).map_err(|fault| format!("in the ring: {fault}"))
+        self.read_row(seq, group, 0, &turned).map_err(|fault| format!("in the ring: {fault}"))
     }
 
     /// The fold over (group, key) is the index, and each parent is announced before its child.

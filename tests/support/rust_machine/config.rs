@@ -65,6 +65,7 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
         namespaces: spec.max_spaces() as u32,
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
+        plan_copies: spec.max_copies(),
         events: spec.max_events() as u32,
         key_parts: spec.spans,
         leases: spec.leases,
@@ -115,6 +116,10 @@ const fn group(group: &spec::GroupSpec) -> GroupConfig {
         window_keep,
         ring_tokens: group.ring,
         contiguous: group.contiguous,
+        sealed_pool: match group.sealed {
+            Some(pool) => pool + 1,
+            None => 0,
+        },
         ..GroupConfig::FULL
     }
 }

@@ -71,6 +71,7 @@ fn limit<'s>(name: &str, spec: &'s mut Spec) -> Result<&'s mut u32, String> {
         "spans" => &mut spec.spans,
         "nodes" => &mut spec.nodes,
         "namespaces" => &mut spec.spaces,
+        "copies" => &mut spec.copies,
         _ => return Err(format!("`{name}` is not a limit")),
     })
 }

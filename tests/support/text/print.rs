@@ -72,6 +72,7 @@ pub fn print_spec(spec: &Spec) -> String {
         ("spans", spec.spans),
         ("nodes", spec.nodes),
         ("namespaces", spec.spaces),
+        ("copies", spec.copies),
     ];
     for (name, value) in limits {
         if value != 0 {
