@@ -126,7 +126,7 @@ impl Cache<'_> {
                 return Err(shortage.into());
             }
         }
-        match self.may_charge(growth).and_then(|()| self.may_take(growth, &extras)) {
+        match self.may_charge_growth(growth).and_then(|()| self.may_take(growth, &extras)) {
             Ok(()) => Ok(extras),
             Err(error) => {
                 self.unmark_in_place(growth);
