@@ -26,7 +26,7 @@ static kvf_fuzz_op op;
 /* A limit that the scenario leaves open is large enough for it. */
 static void fill_in(kvf_config *config)
 {
-    uint32_t holders, pages = 0, all = 0, full = 0, i;
+    uint32_t holders, pages = 0, all = 0, full = 0, sealed = 0, i;
 
     config->sequences = config->sequences ? config->sequences : SEQUENCES;
     config->tickets = config->tickets ? config->tickets : TICKETS;
@@ -38,8 +38,12 @@ static void fill_in(kvf_config *config)
         all += config->pools[i].pages;
     }
     config->index_nodes = config->index_nodes ? config->index_nodes : 64 + 2 * all; /* unused if a group is full */
-    for (i = 0; i < config->n_groups; i++)
+    for (i = 0; i < config->n_groups; i++) {
         full |= config->groups[i].kind == KVF_GROUP_FULL;
+        sealed |= config->groups[i].sealed_pool;
+    }
+    if (sealed != 0 && config->plan_copies == 0)
+        config->plan_copies = 2 * all + 3 * config->n_groups * config->sequences;
     if (!full && config->index_nodes > pages)
         pages = config->index_nodes;
     holders = config->sequences + config->tickets + config->transfers;
@@ -55,9 +59,6 @@ static int make_cache(void)
 
     if (!spec.fits || config->sequences > KVF_FUZZ_LABELS || config->tickets > 1024 || config->transfers > 1024)
         return 0;
-    for (i = 0; i < config->n_groups; i++)
-        if (config->groups[i].sealed_pool != 0)
-            return 0; /* what is checked of copies and rows knows one pool per group */
     fill_in(config);
     if (kvf_cache_required_size(config, &bytes, &align) != KVF_OK || bytes > KVF_FUZZ_MEMORY || align > 64)
         return 0;
@@ -114,11 +115,13 @@ static void check_row(uint32_t group, kvf_seq seq, uint32_t written)
 {
     static int32_t dense[ROW], indices[ROW];
     const kvf_group_config *own = &spec.config.groups[group];
-    uint32_t pages = 0, i;
+    uint32_t pages = 0, sealed = UINT32_MAX, i;
     int32_t indptr[2] = {-1, -1}, last = -1;
     size_t n = 0;
 
     kvf_fuzz_must(&world, kvf_seq_pages(world.cache, seq, group, &pages) == KVF_OK, "rows can be read");
+    kvf_fuzz_must(&world, kvf_seq_sealed_pages(world.cache, seq, group, &sealed) == KVF_OK && sealed <= pages &&
+                  (sealed == 0 || own->sealed_pool != 0), "a row's sealed pages can be counted");
     if (pages > ROW)
         return;
     kvf_fuzz_must(&world, kvf_table_dense(world.cache, group, &seq, 1, ROW, -1, dense, ROW) == KVF_OK &&
@@ -133,7 +136,7 @@ static void check_row(uint32_t group, kvf_seq seq, uint32_t written)
     for (i = 0; i < ROW; i++) {
         if (i < pages)
             kvf_fuzz_must(&world, dense[i] == indices[i] && dense[i] >= 0 &&
-                          (uint32_t)dense[i] <= spec.config.pools[own->pool].pages, "both forms have the row's pages");
+                          (uint32_t)dense[i] <= spec.config.pools[i < sealed ? own->sealed_pool - 1 : own->pool].pages, "both forms have the row's pages");
         else
             kvf_fuzz_must(&world, dense[i] == -1, "the rest of a dense row is padding");
     }

@@ -73,6 +73,12 @@ typedef struct kvf_fuzz_op {
     kvf_fuzz_accept accepts[KVF_FUZZ_ACCEPTS];
 } kvf_fuzz_op;
 
+/* One byte; a number up to `most`, one byte below `base`; 0 or 1. */
+uint32_t kvf_fuzz_byte(kvf_fuzz_input *in);
+uint32_t kvf_fuzz_num(kvf_fuzz_input *in, uint32_t base, uint32_t most);
+uint32_t kvf_fuzz_flag(kvf_fuzz_input *in, uint32_t base);
+
+/* In kvf_fuzz_spec.c. */
 void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec);
 void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op *op);
 
