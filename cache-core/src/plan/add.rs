@@ -218,7 +218,7 @@ impl Cache<'_> {
 
     /// Notes in shared private pages that one of their entries will be replaced, so that of n writers the last need
     /// not copy.
-    fn mark_replaced(&mut self, growth: &Growth) {
+    pub(super) fn mark_replaced(&mut self, growth: &Growth) {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             if self.needs_copy(index, &group, growth) {
@@ -266,18 +266,8 @@ impl Cache<'_> {
         }
         self.pages.forget_quota_promises();
         self.plan.chunks = 0;
-        if core::mem::take(&mut self.plan.copies_promised) == 0 {
-            return;
-        }
-        for nth in 0..self.plan.entry_count {
-            let growth = self.planned_growth(nth);
-            for index in 0..self.limits.groups {
-                let group = self.groups.get(index);
-                let page = self.cut_page(index, &group, &growth);
-                if page != NULL && !self.pages.is_indexed(page) && self.pages.replaced(page) != 0 {
-                    self.pages.set_replaced(page, 0);
-                }
-            }
+        if core::mem::take(&mut self.plan.copies_promised) > 0 {
+            self.unmark_replaced();
         }
     }
 

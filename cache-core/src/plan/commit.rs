@@ -272,6 +272,10 @@ impl Cache<'_> {
     fn undo_copy(&mut self, nth: u32) {
         let copy = self.plan.copy(nth);
         let holder = self.plan.entries.get(copy.entry).holder;
+        if copy.target == NULL {
+            self.pages.set_replaced_if_private(copy.source);
+            return self.pages.unhold(copy.source, Holder::Live); // the sequence has no such entry any more
+        }
         self.tables.set(holder, copy.group, copy.at, copy.source);
         if copy.kind == OF_SEAL {
             let sealed = self.tables.sealed(holder, copy.group).min(copy.at);

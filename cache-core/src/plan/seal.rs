@@ -16,8 +16,8 @@ impl Cache<'_> {
     ///
     /// # Errors
     /// `Argument` for a group without a sealed pool, or an entry that is sealed already or not full; `PlanState`;
-    /// a shortage of pages, of the namespace's quota or of copies, of which a seal takes one more than it has pages: with
-    /// `Never` the highest entry up to which an empty cache could seal; `Stale`.
+    /// a shortage of pages, of the namespace's quota, or of copies, of which a seal takes one more than it has pages; with
+    /// `Never` the most entries that an empty cache could seal; `Stale`.
     pub fn plan_seal(&mut self, id: SequenceId, group: GroupId, upto: u32) -> Result<(), Error> {
         if !self.plan.is_building() {
             return Err(Error::PlanState);
@@ -33,7 +33,7 @@ impl Cache<'_> {
             return Err(Error::PlanState);
         }
         let is_there = |seal: PlanCopy| seal.entry == sequence.plan.wrapping_sub(1) && seal.group == index;
-        if (0..self.plan.seal_count).any(|nth| is_there(self.plan.copies.get(nth))) {
+        if self.plan.seals().any(is_there) {
             return Err(Error::Duplicate);
         }
         let need = upto.wrapping_sub(from);
@@ -122,8 +122,7 @@ impl Cache<'_> {
         if plan == 0 || !self.plan.is_finished() {
             return sealed;
         }
-        let mut seals = (0..self.plan.seal_count).map(|nth| self.plan.copies.get(nth));
-        let own = seals.find(|seal| seal.entry == plan.wrapping_sub(1) && seal.group == index);
+        let own = self.plan.seals().find(|seal| seal.entry == plan.wrapping_sub(1) && seal.group == index);
         own.map_or(sealed, |seal| seal.at)
     }
 
@@ -141,6 +140,15 @@ impl Plan<'_> {
     pub(super) fn note_copy(&mut self, copy: PlanCopy) {
         self.copies.set(self.seal_count.wrapping_add(self.copy_count), copy);
         self.copy_count = self.copy_count.saturating_add(1);
+    }
+
+    /// Records of the plan's seals.
+    pub(crate) fn seals(&self) -> impl Iterator<Item = PlanCopy> + '_ {
+        (0..self.seal_count).map(|nth| self.copies.get(nth))
+    }
+
+    pub(super) fn with_copy(&mut self, nth: u32, change: impl FnOnce(&mut PlanCopy)) {
+        self.copies.with(self.seal_count.wrapping_add(nth), change);
     }
 
     /// A copy of the finished plan.
