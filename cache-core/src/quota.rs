@@ -111,11 +111,7 @@ impl Cache<'_> {
 
     /// Whether the namespace may be charged what `Pool::asked` says, evicting its own pages first. Of a pool and a limit,
     /// `most` tells what could be had if that can never be.
-    pub(crate) fn may_charge(
-        &self,
-        holder: u32,
-        most: impl Fn(&Self, u32, u32) -> Option<u32>,
-    ) -> Result<(), Error> {
+    pub(crate) fn may_charge(&self, holder: u32, most: impl Fn(&Self, u32, u32) -> Option<u32>) -> Result<(), Error> {
         let set = self.quota_set(holder);
         if set == 0 {
             return Ok(());

@@ -50,9 +50,8 @@ impl Cache<'_> {
     /// Pages of a pool that a sequence occupies while it grows.
     pub(crate) fn alone_in(&self, pool: u32, growth: &Growth) -> u64 {
         let &Growth { holder, len, count, .. } = growth;
-        (0..self.visible_groups()).fold(0, |sum: u64, index| {
-            sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
-        })
+        (0..self.visible_groups())
+            .fold(0, |sum: u64, index| sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count))))
     }
 
     fn resident_in(&self, pool: u32, holder: u32, index: u32, len: u32, count: u32) -> u32 {

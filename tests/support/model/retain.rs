@@ -217,7 +217,8 @@ impl Model {
             return None;
         }
         let have = limit.saturating_sub(taken);
-        let short = Shortage { resource: Resource::Quota, need: asked, have, reclaimable: cached, ..Shortage::default() };
+        let short =
+            Shortage { resource: Resource::Quota, need: asked, have, reclaimable: cached, ..Shortage::default() };
         Some((short, limit))
     }
 

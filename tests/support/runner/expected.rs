@@ -63,11 +63,8 @@ pub(super) struct Expected {
 
 impl Expected {
     pub(super) fn new(spec: &Spec) -> Self {
-        let group = |g: &crate::spec::GroupSpec| DeviceGroup {
-            page_tokens: g.page_tokens,
-            pool: g.pool,
-            sealed: g.sealed,
-        };
+        let group =
+            |g: &crate::spec::GroupSpec| DeviceGroup { page_tokens: g.page_tokens, pool: g.pool, sealed: g.sealed };
         let groups: Vec<DeviceGroup> = spec.groups.iter().map(group).collect();
         let pools: Vec<u32> = spec.pools.iter().map(|pool| pool.pages).collect();
         Self {
@@ -117,7 +114,8 @@ impl Expected {
             Op::Export { seqs } => {
                 if let Value::Rows(groups) = &outcome.value {
                     for (group, rows) in (0..).zip(groups) {
-                        let read = |(seq, row): (&Seq, &Vec<u32>)| self.read_row(*seq, group, model.sealed(*seq, group), row);
+                        let read =
+                            |(seq, row): (&Seq, &Vec<u32>)| self.read_row(*seq, group, model.sealed(*seq, group), row);
                         seqs.iter().zip(rows).try_for_each(read)?;
                     }
                 }
