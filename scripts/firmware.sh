@@ -7,6 +7,9 @@
 set -uo pipefail # no -e: it would not hold inside a gate
 cd "$(dirname "$0")/.."
 scripts/tools.sh cc clang ld.lld-19 nm python3 core-sources qemu-system-arm qemu-system-riscv32 || exit 1
+export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
+traces="$KVF_DATA/traces/mooncake_fast25_conversation_trace.jsonl"
+requests=1000 trace_pages=16384 # of the trace, and PAGES of trace.c
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 source scripts/gate.sh
@@ -62,6 +65,7 @@ program() {
 }
 firmware() { program "$1" "$2" "$3" "firmware stream text stack" "${@:4}"; }
 minimal() { program "$1" "$2" "$3" minimal; }
+trace() { program full "$1" "$2" "trace trace_main text" -I"$folder" "$work/trace-data.c"; }
 # emulate TRIPLE NAME: what it prints goes to NAME.out.
 emulate() {
     board "$1"
@@ -117,6 +121,35 @@ for triple in $triples; do
         facts $build $triple >>"$work/facts"
     done
 done
+# The beginning of a real trace, in 4 MB of RAM; the last digest is that of a Rust program with a cache of its own kind beside it.
+trace_data() { python3 $folder/trace.py "$traces" $requests >"$work/trace-data.c"; }
+trace_host() {
+    cc $c -I$folder -O2 -DTRACE_HOST $folder/{trace,trace_main,text}.c "$work/trace-data.c" "$target/$1/libkvfolio.a" \
+        -o "$work/$1-trace" && "$work/$1-trace" >"$work/$1-trace.out"
+}
+trace_rust() {
+    local last
+    last=$(awk 'END { print $NF }' "$work/capi-trace.out")
+    cargo run -q --release -p kvfolio-examples --bin kvf-traces -- --requests $requests --pages $trace_pages >"$work/rust" &&
+        grep -q "^ .* $trace_pages .* $last\$" "$work/rust"
+}
+same_trace() { [ "$(wc -l <"$work/$1-trace.out")" -eq 10 ] && diff "$work/capi-trace.out" "$work/$1-trace.out"; }
+if [ -f "$traces" ]; then
+    gate "$requests requests of a trace become C" trace_data
+    for library in capi capi-check; do gate "they are served here, $library" trace_host $library; done
+    gate "with checks and without the same" same_trace capi-check
+    gate "and in Rust" trace_rust
+    for triple in $triples; do
+        gate "$triple: the trace builds" trace $triple $triple-trace || continue
+        gate "$triple: runs" emulate $triple $triple-trace
+        gate "$triple: does what this machine does" same_trace $triple
+    done
+elif [ "${CI:-}" = true ]; then
+    gate "$traces is there" false
+else
+    skipped=1
+    echo "skip  a trace on bare metal: $traces is not there"
+fi
 # A program whose stream cannot run says why and ends with 1: here the library has no index, and is asked for one.
 refused() { ! emulate "$1" "$2" && grep -qx 'kvf_cache_required_size: KVF_ERR_CONFIG' "$work/$2.out"; }
 for triple in $triples; do

@@ -1,6 +1,6 @@
 # Counted checks; other scripts source this. One line for each, then "N passed, N failed, N skipped".
 # `work` names the folder for logs.
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 
 # gate NAME COMMAND...: runs a command quietly; shows its output only if it fails.
 gate() {
@@ -18,7 +18,7 @@ gate() {
 }
 
 summary() {
-    echo "$passed passed, $failed failed, 0 skipped"
+    echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }
 

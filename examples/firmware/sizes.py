@@ -1,6 +1,7 @@
 """Keeps SIZES.md.
 
-    sizes.py SIZES.md FACTS           fails where a number is more than 5 % above the table's, or stands in only one of both
+    sizes.py SIZES.md FACTS           fails where a number is more than 5 % above the table's, stands in only one of both,
+                                     or is a stack above the budget
     sizes.py --write SIZES.md FACTS   writes the table
 
 A line of FACTS is "TARGET BUILD WHAT BYTES"; WHAT is archive, minimal, text, data, bss, memory, or a function, whose bytes are
@@ -9,8 +10,10 @@ stack.
 
 import re
 import sys
-import textwrap
 
+NO_INDEX = ("small", "narrow")
+STACK = 512
+EXEMPT = {"kvf_cache_required_size", "kvf_cache_init", "kvf_cache_digest"}
 SIZES = ["archive", "minimal", "text", "data", "bss", "memory"]
 HEAD = """# Sizes of the firmware, in bytes
 
@@ -27,9 +30,9 @@ Budgets on Cortex-M: 100 KiB for the archive of `full`, which is {full}; 32 KiB 
 ## Stack
 
 The most that a call of each function used in 10,000 operations: the stack is painted before each call. The budget is
-512 bytes per call for `small` and `narrow`; above it {above}.
-`kvf_cache_required_size` and `kvf_cache_init` are exempt: they run once, and keep a configuration with its arrays and, in
-init, the cache itself on the stack, since safe code cannot build it in place.
+512 bytes per call for `small` and `narrow`, and more fails. Exempt are `kvf_cache_required_size` and `kvf_cache_init`, which
+run once, and keep a configuration with its arrays and, in init, the cache itself on the stack, since safe code cannot build it
+in place; and `kvf_cache_digest`, a tool of tests, which takes more on RISC-V, where the hash has too few registers.
 
 {stack}"""
 
@@ -71,16 +74,11 @@ def write(path, numbers):
         sizes = [numbers[f"{target} {build}", what] for target in ("thumbv7em", "thumbv8m.main") for build in builds]
         return "kept" if max(sizes) <= most else "not kept"
 
-    no_index = ("small", "narrow")
-    small = [column for column in columns if column.endswith(no_index)]
-    above = [f"`{name}`" for name in sorted(functions) if max(numbers.get((column, name), 0) for column in small) > 512]
-    above = "are\n" + textwrap.fill(", ".join(above), 120) if above else "is none"
     text = HEAD.format(
         sizes=rows(columns, SIZES, numbers),
         full=kept("archive", ["full"], 100 << 10),
-        minimal=kept("minimal", no_index, 32 << 10),
-        small=kept("archive", no_index, 32 << 10),
-        above=above,
+        minimal=kept("minimal", NO_INDEX, 32 << 10),
+        small=kept("archive", NO_INDEX, 32 << 10),
         stack=rows(columns, sorted(functions), numbers),
     )
     open(path, "w", encoding="utf-8").write(text)
@@ -91,6 +89,9 @@ def check(committed, numbers):
     for key in sorted(committed.keys() & numbers.keys()):
         if numbers[key] * 100 > committed[key] * 105:
             faults.append(f"{' '.join(key)}: {numbers[key]}, was {committed[key]}")
+    for (column, what), number in sorted(numbers.items()):
+        if column.endswith(NO_INDEX) and what not in EXEMPT and what not in SIZES and number > STACK:
+            faults.append(f"{column} {what}: {number} bytes of stack, at most {STACK}")
     return faults
 
 

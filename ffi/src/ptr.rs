@@ -239,10 +239,16 @@ impl<T: Versioned> OutStruct<T> {
     /// Writes what fits into the caller's version. `struct_size` stays as the caller set it.
     pub(crate) fn set(self, value: &T) {
         let skip = size_of::<u32>();
-        let count = self.size.min(size_of::<T>()).saturating_sub(skip);
         let from = (&raw const *value).cast::<u8>();
-        // SAFETY: made by `output`; at most struct_size bytes are written (rule (a)), at most the size of T read.
-        unsafe { from.add(skip).copy_to_nonoverlapping(self.target.cast::<u8>().add(skip), count) };
+        let copy = |count: usize| {
+            // SAFETY: made by `output`; at most struct_size bytes are written (rule (a)), at most the size of T read.
+            unsafe { from.add(skip).copy_to_nonoverlapping(self.target.cast::<u8>().add(skip), count) };
+        };
+        if self.size >= size_of::<T>() {
+            copy(const { size_of::<T>().saturating_sub(size_of::<u32>()) }); // a known length needs no call
+        } else {
+            copy(self.size.saturating_sub(skip));
+        }
     }
 }
 

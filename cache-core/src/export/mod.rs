@@ -73,7 +73,7 @@ impl Cache<'_> {
             }
             return;
         }
-        for (first, entries) in self.tables.chunks_of(holder, index) {
+        for (first, entries) in self.tables.chunks_from(holder, index, from) {
             if first >= end {
                 break;
             }

@@ -38,8 +38,8 @@ impl FreeSet {
         set
     }
 
-    fn levels(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
-        self.level.into_iter().take(self.levels as usize)
+    fn levels(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.level.iter().take(self.levels as usize).copied()
     }
 
     pub(crate) fn contains(&self, words: &Slots<'_, u64>, id: u32) -> bool {

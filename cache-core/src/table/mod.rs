@@ -286,8 +286,25 @@ impl<'m> Tables<'m> {
 
     /// The chunks of a row in ascending order: number of the first entry, and the entries.
     pub(crate) fn chunks_of(&self, holder: u32, group: u32) -> impl Iterator<Item = (u32, &[Id])> {
-        let head = self.rows.get(self.row(holder, group)).head;
-        core::iter::successors((head != 0).then_some(head), |&chunk| {
+        self.chunks_after(self.rows.get(self.row(holder, group)).head)
+    }
+
+    /// The same without the chunks that lie wholly before an entry. O(chunks given).
+    pub(crate) fn chunks_from(&self, holder: u32, group: u32, entry: u32) -> impl Iterator<Item = (u32, &[Id])> {
+        let row = self.rows.get(self.row(holder, group));
+        let (mut start, mut chunk) = if entry == 0 { (row.head, 0) } else { (0, row.tail) };
+        while chunk != 0 {
+            let link = self.links.get(chunk);
+            if link.number < entry >> SHIFT {
+                break;
+            }
+            (start, chunk) = (chunk, link.prev.get());
+        }
+        self.chunks_after(start)
+    }
+
+    fn chunks_after(&self, start: u32) -> impl Iterator<Item = (u32, &[Id])> {
+        core::iter::successors((start != 0).then_some(start), |&chunk| {
             let next = self.links.get(chunk).next.get();
             (next != 0).then_some(next)
         })

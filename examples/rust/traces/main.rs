@@ -1,5 +1,6 @@
-//! `kvf-traces [--requests N]`: real request traces, one request in flight, in pools of 1, 5, 20 and 100 % of their working
-//! set, the first N requests of each or all. Prints hit rates and fails where they are not what `lru` works out.
+//! `kvf-traces [--requests N [--pages P]]`: real request traces, one request in flight, in pools of 1, 5, 20 and 100 % of their
+//! working set or in one of P pages; the first N requests of each or all. Prints hit rates and fails where they are not what
+//! `lru` works out.
 //!
 //! The working set is the number of different full pages of prompts and replies. A pool holds the longest request at least.
 //! Traces are read below `KVF_DATA` (default `../shared/data`); those that are not there are skipped, counted, and with
@@ -19,10 +20,11 @@ type Result<T> = core::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let most = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => usize::MAX,
-        ["--requests", n] => n.parse()?,
-        _ => return Err("usage: kvf-traces [--requests N]".into()),
+    let (most, pages) = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => (usize::MAX, None),
+        ["--requests", n] => (n.parse()?, None),
+        ["--requests", n, "--pages", pages] => (n.parse()?, Some(pages.parse()?)),
+        _ => return Err("usage: kvf-traces [--requests N [--pages P]]".into()),
     };
     let (mut passed, mut skipped) = (0, 0);
     for (name, file) in [("conversations", Trace::CONVERSATIONS), ("synthetic", Trace::SYNTHETIC)] {
@@ -32,7 +34,7 @@ fn main() -> Result<()> {
             continue;
         };
         trace.requests.truncate(most);
-        passed += replay(name, &trace)?;
+        passed += replay(name, &trace, pages)?;
     }
     println!("{passed} passed, 0 failed, {skipped} skipped");
     if skipped > 0 && env::var("CI").is_ok_and(|ci| ci == "true") {
@@ -41,8 +43,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Serves a trace from pools of four sizes and compares; gives how many.
-fn replay(name: &'static str, trace: &Trace) -> Result<u32> {
+/// Serves a trace from pools of four sizes, or of one, and compares; gives how many.
+fn replay(name: &'static str, trace: &Trace, wanted: Option<usize>) -> Result<u32> {
     let working_set = serve(trace, usize::MAX)?.pages();
     let tokens_of = |request: usize| trace.prompt(request).len() + trace.reply(request).len();
     let longest = (0..trace.requests.len()).map(tokens_of).max().unwrap_or(0).div_ceil(PAGE_TOKENS as usize);
@@ -57,9 +59,12 @@ fn replay(name: &'static str, trace: &Trace) -> Result<u32> {
         "hit rate",
         "evicted"
     );
-    let shares = [1, 5, 20, 100];
-    for share in shares {
-        let pages = (working_set * share).div_ceil(100).max(longest);
+    let pools = match wanted {
+        Some(pages) => vec![(pages.saturating_mul(100) / working_set.max(1), pages)],
+        None => [1, 5, 20, 100].map(|share| (share, (working_set * share).div_ceil(100))).to_vec(),
+    };
+    for &(share, pages) in &pools {
+        let pages = pages.max(longest);
         let work = trace.workload(name, u32::try_from(pages)?, 1, 0);
         let is = manager::run(&work)?;
         let must = serve(trace, pages)?;
@@ -74,7 +79,7 @@ fn replay(name: &'static str, trace: &Trace) -> Result<u32> {
             return Err(format!("expected {} hit tokens and {} evictions", must.hit_tokens, must.dropped).into());
         }
     }
-    Ok(shares.len() as u32)
+    Ok(pools.len() as u32)
 }
 
 /// The trace in the independent cache.
