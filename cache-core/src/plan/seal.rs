@@ -48,7 +48,7 @@ impl Cache<'_> {
             let room = u64::from(pages).saturating_sub(alone);
             (u64::from(need) > room).then(|| from.saturating_add(u32::try_from(room).unwrap_or(u32::MAX)))
         };
-        if let Some(short) = self.seal_shortage(pool, index, &most) {
+        if let Some(short) = self.seal_shortage(pool, index, most) {
             return Err(short.into());
         }
         self.may_charge(holder, |_, _, limit| most(limit))?;

@@ -117,7 +117,6 @@ fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
         sealed_pool: group.sealed.map_or(0, |pool| u32::from(pool) + 1),
         flags: if group.contiguous { ffi::KVF_GROUP_CONTIGUOUS } else { 0 },
         window_keep: if group.exact { ffi::KVF_WINDOW_EXACT } else { ffi::KVF_WINDOW_CACHED },
-        ..blank()
     }
 }
 

@@ -262,24 +262,6 @@ impl Model {
         })
     }
 
-    /// Used pages by pool that only transfers keep.
-    pub(super) fn pending(&self) -> Vec<u32> {
-        let mut pending = vec![0; self.spec.pools.len()];
-        if self.state.transfers.is_empty() {
-            return pending;
-        }
-        let (all, pins) = (self.references(), self.transfer_pins());
-        let mut others = Counts::default();
-        for (page, _) in all.iter().filter(|(page, count)| **count > pins.of(*page)) {
-            others.add(page);
-        }
-        let others = self.kept(&others);
-        for (page, ()) in self.kept(&all).iter().filter(|(page, ())| !others.contains(*page)) {
-            pending[page.0] += 1;
-        }
-        pending
-    }
-
     pub(super) fn plan_finish(&mut self) -> Result<Outcome, Outcome> {
         let Plan { entries, seals, .. } = self.building()?.clone();
         // Eviction may take a node whose page of another group a sequence still uses: then that page is private.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::chunks::chunks_of;
 use super::index::Key;
 use super::pages::Page;
+use super::per_page::Counts;
 use super::{Model, Running, Sequence};
 use crate::machine::{Outcome, Resource, Status};
 use crate::op::{Owner, Seq, Transfer};
@@ -67,6 +68,24 @@ impl Model {
             Running { ns: shared.ns, pinned, holds, chunks, nodes, tip, spans, load, begin, loading },
         );
         Ok(Outcome::OK)
+    }
+
+    /// Used pages by pool that only transfers keep.
+    pub(super) fn pending(&self) -> Vec<u32> {
+        let mut pending = vec![0; self.spec.pools.len()];
+        if self.state.transfers.is_empty() {
+            return pending;
+        }
+        let (all, pins) = (self.references(), self.transfer_pins());
+        let mut others = Counts::default();
+        for (page, _) in all.iter().filter(|(page, count)| **count > pins.of(*page)) {
+            others.add(page);
+        }
+        let others = self.kept(&others);
+        for (page, ()) in self.kept(&all).iter().filter(|(page, ())| !others.contains(*page)) {
+            pending[page.0] += 1;
+        }
+        pending
     }
 
     /// The node at which a sequence's published pages end.

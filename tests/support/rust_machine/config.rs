@@ -120,7 +120,6 @@ const fn group(group: &spec::GroupSpec) -> GroupConfig {
             Some(pool) => pool + 1,
             None => 0,
         },
-        ..GroupConfig::FULL
     }
 }
 
