@@ -214,6 +214,7 @@ impl<'m> Cache<'m> {
     ///
     /// # Errors
     /// `Argument` when there is no such pool.
+    #[inline] // else whether it is inlined depends on what is linked beside it
     pub fn evict(&mut self, pool: PoolId, count: u32) -> Result<u32, Error> {
         let index = u32::from(pool.get());
         if index >= self.visible_pools() {

@@ -76,6 +76,7 @@ fn namespaces(rng: &mut Rng, spec: &mut Spec) {
 pub fn without_full(rng: &mut Rng, spec: &mut Spec) {
     for group in &mut spec.groups {
         if group.kind == GroupKind::Full {
+            group.sealed = None;
             let window = 1 + rng.below(3 * u64::from(group.page_tokens) + 4) as u32;
             group.kind = GroupKind::Window { window, sinks: rng.below(3) as u32 };
         }
