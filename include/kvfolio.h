@@ -218,8 +218,9 @@ typedef struct kvf_config {
     uint32_t plan_sequences;        /* Sequences in one plan at most. 0 = sequences. */
     uint32_t plan_tokens;           /* Tokens that one plan may carry at most. 0 = 64 per
                                      * sequence of a plan, at least 4,096. */
-    uint32_t plan_copies;           /* Copies in one plan at most. 0 = one per sequence and group
-                                     * of a plan, and all pages of its fixed rings. */
+    uint32_t plan_copies;           /* Copies in one plan at most, a seal's pages and one more
+                                     * among them. 0 = one per sequence and group of a plan, and
+                                     * all pages of its fixed rings. */
     uint32_t key_parts;             /* Media spans stored, over all sequences and indexed pages.
                                      * 0 = none. */
     uint32_t events;                /* Events kept until they are read. 0 = none are made. */
@@ -331,7 +332,8 @@ typedef struct kvf_shortage {
     uint32_t have;        /* How many are free. */
     uint32_t reclaimable; /* How many more eviction would give. */
     uint32_t pending;     /* How many more transfers under way will give. */
-    uint32_t most;        /* KVF_NEVER: the most tokens that could be added. Else 0. */
+    uint32_t most;        /* KVF_NEVER: the most tokens that could be added, or entries that
+                           * could be sealed. Else 0. */
 } kvf_shortage;
 
 /* Gives the namespace with this key, opening it if needed. O(namespaces). */
@@ -630,7 +632,8 @@ kvf_status kvf_plan_estimate(const kvf_cache *cache, kvf_seq seq, uint32_t count
  * this plan. The sequence is in the plan, and these pages are full of committed tokens. Their
  * copies are among those of kvf_plan_copies; after commit the old pages are free. Once per sequence
  * and group: KVF_ERR_DUPLICATE. KVF_ERR_ARGUMENT for a group without a sealed pool, or when `upto`
- * is sealed already or not full. O(1).
+ * is sealed already or not full. KVF_RETRY, KVF_PENDING or KVF_NEVER where pages, the quota, or
+ * copies are short, of which a seal takes one more than it has pages. O(1).
  */
 kvf_status kvf_plan_seal(kvf_cache *cache, kvf_seq seq, uint32_t group, uint32_t upto,
                          kvf_shortage *shortage);
@@ -862,7 +865,7 @@ typedef uint64_t kvf_transfer;
 /*
  * Begins a transfer of tokens `start` to `end` - 1 of a sequence; `direction` is KVF_IO_STORE or
  * KVF_IO_LOAD. While a load runs, nothing of the sequence is published. KVF_ERR_BUSY in an open
- * plan, KVF_ERR_WINDOW_LOST. O(pages).
+ * plan, KVF_ERR_WINDOW_LOST, KVF_ERR_UNSUPPORTED for an `end` inside a sealed page. O(pages).
  */
 kvf_status kvf_io_begin_seq(kvf_cache *cache, kvf_seq seq, uint32_t start, uint32_t end,
                             uint32_t direction, kvf_transfer *transfer, kvf_shortage *shortage);

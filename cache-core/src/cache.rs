@@ -214,9 +214,10 @@ impl<'m> Cache<'m> {
     ///
     /// # Errors
     /// `Argument` when there is no such pool.
+    #[inline] // else whether it is inlined depends on what is linked beside it
     pub fn evict(&mut self, pool: PoolId, count: u32) -> Result<u32, Error> {
         let index = u32::from(pool.get());
-        if index >= self.limits.pools {
+        if index >= self.visible_pools() {
             return Err(Error::Argument);
         }
         let mut freed = 0_u32;

@@ -27,8 +27,8 @@ pub enum Rule {
     Lookup = 6,
     /// A page of another group and its node point at each other. Index: the page.
     Hung = 7,
-    /// Rows hold a page for every token that a query may read; fixed rings are whole and not indexed. Index: the sequence,
-    /// ticket or transfer.
+    /// Rows hold a page for every token that a query may read, below the boundary one of the sealed pool; fixed rings are
+    /// whole and not indexed. Index: the sequence, ticket or transfer.
     Table = 8,
     /// published <= verified <= len, known <= len. Index: the sequence, ticket or transfer.
     Cursors = 9,
@@ -328,7 +328,10 @@ impl Cache<'_> {
                     let sinks = group.sink_pages(written).min(first);
                     let all = (0..sinks).chain(first..end).all(|entry| {
                         let page = self.tables.get(holder, index, entry);
-                        page != NULL && !(group.is_ring() && self.pages.is_indexed(page))
+                        let sealed = entry < self.tables.sealed(holder, index);
+                        let pool = if sealed { group.sealed_pool.wrapping_sub(1) } else { group.pool };
+                        let is_right = page != NULL && self.pages.pool_of(page) == pool;
+                        is_right && !(group.is_ring() && self.pages.is_indexed(page))
                     });
                     let none_behind = self.tables.get(holder, index, end) == NULL;
                     ensure(all && none_behind, Rule::Table, holder)?;

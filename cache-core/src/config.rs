@@ -136,7 +136,8 @@ pub struct Config<'a> {
     pub plan_sequences: u32,
     /// Tokens that one plan may carry at most; 0 = 64 per sequence of a plan, at least 4,096.
     pub plan_tokens: u32,
-    /// Copies in one plan at most; 0 = one per sequence and group of a plan, and all pages of its fixed rings.
+    /// Copies in one plan at most, a seal's pages and one more among them; 0 = one per sequence and group of a plan, and all
+    /// pages of its fixed rings.
     pub plan_copies: u32,
     /// Media spans stored, over all sequences and indexed pages; 0 = none.
     pub key_parts: u32,

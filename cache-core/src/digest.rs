@@ -188,6 +188,9 @@ impl Cache<'_> {
             walk.put(&[entry.holder, entry.count, entry.flags & !IN_PAGE]);
             walk.put(self.planned_tokens(&entry));
         }
+        for seal in self.plan.seals() {
+            walk.put(&[seal.entry, seal.group, seal.at, seal.tokens]);
+        }
         for nth in 0..self.plan.copy_count {
             let copy = self.plan.copy(nth);
             walk.put(&[copy.entry, copy.group, copy.source, copy.target, copy.tokens, copy.at, copy.kind]);

@@ -53,7 +53,7 @@ pub struct Shortage {
     pub reclaimable: u32,
     /// How many more transfers under way will give.
     pub pending: u32,
-    /// `Never`: the most tokens that could be added; else 0.
+    /// `Never`: the most tokens that could be added, or the most entries that could be sealed; else 0.
     pub most: u32,
 }
 

@@ -70,12 +70,15 @@ impl Cache<'_> {
         }
     }
 
-    /// Whether the page behind the path is full, final and of known tokens.
+    /// Whether the page behind the path is full, final and of known tokens, and sealed where pages are.
     #[inline]
     fn can_publish(&self, holder: u32) -> bool {
         let Some(sequence) = self.holders.at(holder) else { return false };
         let end = sequence.verified.min(sequence.known);
-        self.index.is_enabled() && sequence.loads == 0 && sequence.depth < end >> self.index.shift
+        self.index.is_enabled()
+            && sequence.loads == 0
+            && sequence.depth < end >> self.index.shift
+            && self.is_publishable(holder, self.limits.anchor, sequence.depth)
     }
 
     /// Publishes up to `budget` pages of a sequence. Gives how many; fewer where its key parts do not fit or a pin would
@@ -88,7 +91,7 @@ impl Cache<'_> {
         let end = verified.min(known) >> self.index.shift;
         let anchor = self.limits.anchor;
         let may_all = self.groups.get(anchor).sealed_pool == 0;
-        let end = if may_all { end } else { end.min(self.tables.sealed(holder, anchor)) };
+        let end = if may_all { end } else { end.min(self.sealed_for_good(holder, anchor)) };
         let mut path = Path { tip, depth };
         let mut cursor = self.tables.cursor(holder, anchor, depth);
         let limit = depth.saturating_add(budget).min(end);
@@ -165,7 +168,7 @@ impl Cache<'_> {
 
     /// Whether a full page of a group may be published: where pages are sealed, only sealed ones.
     fn is_publishable(&self, holder: u32, index: u32, entry: u32) -> bool {
-        self.groups.get(index).sealed_pool == 0 || entry < self.tables.sealed(holder, index)
+        self.groups.get(index).sealed_pool == 0 || entry < self.sealed_for_good(holder, index)
     }
 
     /// Hangs the sequence's pages of other groups that end with a node on it, where the place is empty.

@@ -101,9 +101,17 @@ impl Cache<'_> {
         u32::from(self.pages.traits.quota_of.get(self.holders.get(holder).namespace))
     }
 
-    /// Whether the namespace may be charged what `Pool::asked` says, evicting its own pages first.
-    pub(crate) fn may_charge(&self, growth: &Growth) -> Result<(), Error> {
-        let &Growth { holder, len, count, .. } = growth;
+    /// Whether the namespace may be charged what a growth takes.
+    pub(crate) fn may_charge_growth(&self, growth: &Growth) -> Result<(), Error> {
+        self.may_charge(growth.holder, |cache, pool, limit| {
+            let alone = |cache: &Self, count| cache.alone_in(pool, &Growth { count, ..*growth }) <= u64::from(limit);
+            if alone(cache, growth.count) { None } else { Some(cache.most(growth.len, alone)) }
+        })
+    }
+
+    /// Whether the namespace may be charged what `Pool::asked` says, evicting its own pages first. Of a pool and a limit,
+    /// `most` tells what could be had if that can never be.
+    pub(crate) fn may_charge(&self, holder: u32, most: impl Fn(&Self, u32, u32) -> Option<u32>) -> Result<(), Error> {
         let set = self.quota_set(holder);
         if set == 0 {
             return Ok(());
@@ -117,19 +125,12 @@ impl Cache<'_> {
             if quota.limit == 0 || asked == 0 || want <= quota.limit.saturating_add(cached) {
                 continue;
             }
-            let alone = |cache: &Self, n: u32| {
-                let need = (0..cache.visible_groups()).fold(0_u64, |sum, index| {
-                    sum.saturating_add(u64::from(cache.resident_in(pool, holder, index, len, n)))
-                });
-                need <= u64::from(quota.limit)
-            };
-            let never = !alone(self, count);
+            let never = most(self, pool, quota.limit);
             return Err(Shortage {
-                outcome: if never { Outcome::Never } else { Outcome::Retry },
-                need: asked,
+                outcome: if never.is_some() { Outcome::Never } else { Outcome::Retry },
                 have: quota.limit.saturating_sub(quota.charged).saturating_sub(quota.promised),
                 reclaimable: cached,
-                most: if never { self.most(len, alone) } else { 0 },
+                most: never.unwrap_or(0),
                 ..Shortage::of(Resource::Quota, asked, 0)
             }
             .into());

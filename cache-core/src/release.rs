@@ -192,6 +192,8 @@ impl Cache<'_> {
         let state = self.holders.get(holder);
         let anchor = self.anchor();
         let end = self.anchor_end(state, len);
+        // The hidden anchor's row may end before `len`.
+        let len = if self.limits.is_hidden() { len.min(state.known) } else { len };
         if !INDEX || state.depth < end || len & anchor.page_tokens().wrapping_sub(1) == 0 {
             return (end, state.depth.min(end));
         }

@@ -34,8 +34,8 @@ impl Cache<'_> {
     /// nothing of its sequence is published. O(pages).
     ///
     /// # Errors
-    /// `Argument` for an empty range or one beyond the length, `Busy` for a sequence in an open plan, `WindowLost`, `Stale`,
-    /// or a shortage of transfers, table chunks or media spans.
+    /// `Argument` for an empty range or one beyond the length, `Busy` for a sequence in an open plan, `WindowLost`,
+    /// `Unsupported` for an end inside a sealed page, `Stale`, or a shortage of transfers, table chunks or media spans.
     pub fn io_begin(
         &mut self,
         source: Source,
@@ -88,9 +88,16 @@ impl Cache<'_> {
             self.find_load_start(holder, transfer, user);
         }
         if is_load && !ok {
+            let is_building = self.plan.is_building();
+            if is_building {
+                self.unmark_replaced();
+            }
             self.suspect(transfer, start);
             if let Some(holder) = owner {
                 self.forget_ids(holder, start, Holder::Live);
+            }
+            if is_building {
+                self.mark_all_replaced();
             }
         }
         self.drop_holder(Kind::Transfer, transfer);

@@ -52,6 +52,7 @@ impl Cache<'_> {
                 }
             }
         }
+        self.leave_copied_tips(slot, from);
         self.withdraw_leaves(from.node);
     }
 
@@ -91,7 +92,9 @@ impl Cache<'_> {
         self.holders.with(holder, |state| state.known = state.known.min(from));
         if self.limits.is_hidden() {
             let state = self.holders.get(holder);
-            self.release_path(holder, self.anchor_end(state, state.len), state.depth, who);
+            let end = self.anchor_end(state, state.len);
+            self.release_path(holder, end, state.depth, who);
+            self.leave_copied_nodes(holder, end);
             self.holders.with(holder, |state| state.writable = 0);
         }
         self.unqueue_if_done(holder);

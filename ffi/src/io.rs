@@ -21,7 +21,8 @@ pub const KVF_IO_OK: u32 = 0;
 pub const KVF_IO_FAILED: u32 = 1;
 
 /// Begins a transfer of tokens `start` to `end` - 1 of a sequence; `direction` is KVF_IO_STORE or KVF_IO_LOAD. While a load
-/// runs, nothing of the sequence is published. KVF_ERR_BUSY in an open plan, KVF_ERR_WINDOW_LOST. O(pages).
+/// runs, nothing of the sequence is published. KVF_ERR_BUSY in an open plan, KVF_ERR_WINDOW_LOST,
+/// KVF_ERR_UNSUPPORTED for an `end` inside a sealed page. O(pages).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_io_begin_seq(
     cache: *mut kvf_cache,

@@ -144,7 +144,8 @@ pub unsafe extern "C" fn kvf_plan_estimate(
 /// Promises that the pages below entry `upto` of a sequence's row move to the group's sealed pool in this plan. The sequence
 /// is in the plan, and these pages are full of committed tokens. Their copies are among those of kvf_plan_copies; after
 /// commit the old pages are free. Once per sequence and group: KVF_ERR_DUPLICATE. KVF_ERR_ARGUMENT for a group without a
-/// sealed pool, or when `upto` is sealed already or not full. O(1).
+/// sealed pool, or when `upto` is sealed already or not full. KVF_RETRY, KVF_PENDING or KVF_NEVER where pages,
+/// the quota, or copies are short, of which a seal takes one more than it has pages. O(1).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_plan_seal(
     cache: *mut kvf_cache,

@@ -123,7 +123,8 @@ pub struct kvf_config {
     pub plan_sequences: u32,
     /// Tokens that one plan may carry at most. 0 = 64 per sequence of a plan, at least 4,096.
     pub plan_tokens: u32,
-    /// Copies in one plan at most. 0 = one per sequence and group of a plan, and all pages of its fixed rings.
+    /// Copies in one plan at most, a seal's pages and one more among them. 0 = one per sequence and group of a plan, and
+    /// all pages of its fixed rings.
     pub plan_copies: u32,
     /// Media spans stored, over all sequences and indexed pages. 0 = none.
     pub key_parts: u32,
@@ -214,7 +215,7 @@ pub struct kvf_shortage {
     pub reclaimable: u32,
     /// How many more transfers under way will give.
     pub pending: u32,
-    /// KVF_NEVER: the most tokens that could be added. Else 0.
+    /// KVF_NEVER: the most tokens that could be added, or entries that could be sealed. Else 0.
     pub most: u32,
 }
 

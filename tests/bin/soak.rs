@@ -32,6 +32,10 @@ const RANDOM: u64 = 16;
 
 /// Configurations with fixed rings drawn by chance.
 const RANDOM_RINGS: usize = 8;
+/// Configurations without a full group drawn by chance.
+const RANDOM_WINDOWS: u64 = 12;
+/// Configurations with rows that span two pools drawn by chance.
+const RANDOM_SEALS: usize = 12;
 /// Further ones for each option that chance alone would seldom combine with others.
 const FOCUSED: u64 = 4;
 
@@ -151,6 +155,8 @@ fn grid() -> Vec<(String, Spec)> {
     wide.groups = (0..90).map(|group| GroupSpec { pool: 0, ..group_of(group % 2, 4) }).collect();
     grid.push(("P4 groups90 N2048".into(), wide));
     grid.extend(rings());
+    grid.extend(windows());
+    grid.extend(sealed());
     // Small pools under pressure, with policies, classes, leases, quotas, media spans and scrubbing drawn by chance.
     grid.extend((0..RANDOM).map(|n| (format!("random {n}"), guided::spec(&mut Rng::new(n)))));
     let with = |name: &'static str, change: fn(&mut Spec)| {
@@ -201,8 +207,79 @@ fn rings() -> Vec<(String, Spec)> {
     grid
 }
 
+/// No full group: one window, two of different size, with sinks, with fixed rings; nodes in plenty and short.
+fn windows() -> Vec<(String, Spec)> {
+    let mut grid = Vec::new();
+    let window = |page_tokens, window, sinks, pool| GroupSpec {
+        kind: GroupKind::Window { window, sinks },
+        page_tokens,
+        pool,
+        ..GroupSpec::FULL
+    };
+    for page_tokens in [1, 4, 16] {
+        let (small, large) = (page_tokens + 2, 4 * page_tokens + 1);
+        let all = [
+            ("one", vec![window(page_tokens, small, 0, 0)]),
+            ("sinks", vec![window(page_tokens, small, page_tokens + 1, 0)]),
+            ("two", vec![window(page_tokens, small, 0, 0), window(2 * page_tokens, large, 1, 1)]),
+            ("common", vec![window(2 * page_tokens, small, 2, 0), window(page_tokens, large, 0, 0)]),
+        ];
+        for (name, groups) in all {
+            for nodes in [0, 12] {
+                let pools = vec![PoolSpec { pages: 40, policy: Policy::Lru }; 2];
+                let spec = Spec { pools, groups: groups.clone(), nodes, deferred: nodes > 0, ..Spec::default() };
+                grid.push((format!("P{page_tokens} windows {name} nodes{nodes}"), spec));
+            }
+        }
+    }
+    grid.extend((0..RANDOM_WINDOWS).map(|n| {
+        let mut rng = Rng::new(2_000 + n);
+        let mut spec = guided::spec(&mut rng);
+        guided::without_full(&mut rng, &mut spec);
+        (format!("random windows {n}"), spec)
+    }));
+    grid
+}
+
+/// Rows that span two pools: of one group or two, beside a window, in pools of their own or each in the other's; sealed pages
+/// scarce and in plenty.
+fn sealed() -> Vec<(String, Spec)> {
+    let mut grid = Vec::new();
+    for page_tokens in [1, 4, 16] {
+        let full = GroupSpec { page_tokens, sealed: Some(1), ..GroupSpec::FULL };
+        let window = GroupSpec { pool: 0, ..group_of(1, page_tokens) };
+        let all = [
+            ("one", vec![full]),
+            ("window", vec![full, window]),
+            ("two", vec![full, GroupSpec { page_tokens: 2 * page_tokens, pool: 2, sealed: Some(1), ..full }]),
+            ("crossed", vec![full, GroupSpec { pool: 1, sealed: Some(0), ..full }]),
+            ("second", vec![GroupSpec { pool: 2, sealed: None, ..full }, full, window]),
+        ];
+        for (name, groups) in all {
+            for (size, open, sealed) in [("scarce", 24, 7), ("small", 12, 24), ("mid", 80, 120)] {
+                let pools = [open, sealed, open].map(|pages| PoolSpec { pages, policy: Policy::Lru }).to_vec();
+                let index = match size {
+                    "scarce" => IndexKind::Flat,
+                    _ if name == "one" && size == "small" => IndexKind::None,
+                    _ => IndexKind::Tree,
+                };
+                let spec = Spec { pools, groups: groups.clone(), index, deferred: size == "small", ..Spec::default() };
+                grid.push((format!("P{page_tokens} sealed {name} {size}"), spec));
+            }
+        }
+    }
+    let random = |n: u64| {
+        let mut rng = Rng::new(3_000 + n);
+        let mut spec = guided::spec(&mut rng);
+        guided::with_seals(&mut rng, &mut spec);
+        spec.has_seals().then(|| (format!("random sealed {n}"), spec))
+    };
+    grid.extend((0..).filter_map(random).take(RANDOM_SEALS));
+    grid
+}
+
 fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
-    let full = GroupSpec { kind: GroupKind::Full, page_tokens, pool: group, exact: false, contiguous: false, ring: 0 };
+    let full = GroupSpec { page_tokens, pool: group, ..GroupSpec::FULL };
     match group {
         0 => full,
         1 => GroupSpec { kind: GroupKind::Window { window: 2 * page_tokens + 3, sinks: page_tokens / 2 + 1 }, ..full },

@@ -26,22 +26,31 @@ static kvf_fuzz_op op;
 /* A limit that the scenario leaves open is large enough for it. */
 static void fill_in(kvf_config *config)
 {
-    uint32_t holders, pages = 0, i;
+    uint32_t holders, pages = 0, all = 0, full = 0, sealed = 0, i;
 
     config->sequences = config->sequences ? config->sequences : SEQUENCES;
     config->tickets = config->tickets ? config->tickets : TICKETS;
     config->transfers = config->transfers ? config->transfers : TRANSFERS;
     config->events = config->events ? config->events : EVENTS;
-    config->namespaces = spec.n_namespaces + 1;
     config->plan_tokens = KVF_FUZZ_TOKENS;
-    for (i = 0; i < config->n_pools; i++)
+    for (i = 0; i < config->n_pools; i++) {
         pages = config->pools[i].pages > pages ? config->pools[i].pages : pages;
+        all += config->pools[i].pages;
+    }
+    config->index_nodes = config->index_nodes ? config->index_nodes : 64 + 2 * all; /* unused if a group is full */
+    for (i = 0; i < config->n_groups; i++) {
+        full |= config->groups[i].kind == KVF_GROUP_FULL;
+        sealed |= config->groups[i].sealed_pool;
+    }
+    if (sealed != 0 && config->plan_copies == 0)
+        config->plan_copies = 2 * all + 3 * config->n_groups * config->sequences;
+    if (!full && config->index_nodes > pages)
+        pages = config->index_nodes;
     holders = config->sequences + config->tickets + config->transfers;
     if (config->table_chunks == 0)
-        config->table_chunks = holders * config->n_groups * (pages / CHUNK + 3);
+        config->table_chunks = holders * (config->n_groups + 1) * (pages / CHUNK + 3);
 }
 
-/* The anchor's pages are the nodes of the index; without a full group nothing is indexed (the reader sees to it). */
 static int make_cache(void)
 {
     kvf_config *config = &spec.config;
@@ -51,7 +60,6 @@ static int make_cache(void)
     if (!spec.fits || config->sequences > KVF_FUZZ_LABELS || config->tickets > 1024 || config->transfers > 1024)
         return 0;
     fill_in(config);
-    config->index_nodes = config->index == KVF_INDEX_NONE;
     if (kvf_cache_required_size(config, &bytes, &align) != KVF_OK || bytes > KVF_FUZZ_MEMORY || align > 64)
         return 0;
     offset = (64 - (uintptr_t)memory.bytes % 64) % 64;
@@ -59,9 +67,11 @@ static int make_cache(void)
     world.spec = &spec;
     kvf_fuzz_must(&world, kvf_cache_init(memory.bytes + offset, bytes, config, &world.cache) == KVF_OK,
                   "what the size was told for can be made");
-    for (i = 0; i < spec.n_namespaces && world.fault == NULL; i++)
-        kvf_fuzz_must(&world, kvf_namespace_open(world.cache, &spec.namespaces[i], &world.namespaces[i], NULL) ==
-                      KVF_OK, "namespaces within their limit open");
+    for (i = 0; i < spec.n_namespaces && world.fault == NULL; i++) {
+        world.namespaces[i] = UINT64_MAX; /* what the scenario has no room for must not be the default one */
+        if (kvf_namespace_open(world.cache, &spec.namespaces[i], &world.namespaces[i], NULL) != KVF_OK)
+            kvf_fuzz_must(&world, i + 1 >= config->namespaces, "namespaces within their limit open");
+    }
     return 1;
 }
 
@@ -105,11 +115,13 @@ static void check_row(uint32_t group, kvf_seq seq, uint32_t written)
 {
     static int32_t dense[ROW], indices[ROW];
     const kvf_group_config *own = &spec.config.groups[group];
-    uint32_t pages = 0, i;
+    uint32_t pages = 0, sealed = UINT32_MAX, i;
     int32_t indptr[2] = {-1, -1}, last = -1;
     size_t n = 0;
 
     kvf_fuzz_must(&world, kvf_seq_pages(world.cache, seq, group, &pages) == KVF_OK, "rows can be read");
+    kvf_fuzz_must(&world, kvf_seq_sealed_pages(world.cache, seq, group, &sealed) == KVF_OK && sealed <= pages &&
+                  (sealed == 0 || own->sealed_pool != 0), "a row's sealed pages can be counted");
     if (pages > ROW)
         return;
     kvf_fuzz_must(&world, kvf_table_dense(world.cache, group, &seq, 1, ROW, -1, dense, ROW) == KVF_OK &&
@@ -124,7 +136,7 @@ static void check_row(uint32_t group, kvf_seq seq, uint32_t written)
     for (i = 0; i < ROW; i++) {
         if (i < pages)
             kvf_fuzz_must(&world, dense[i] == indices[i] && dense[i] >= 0 &&
-                          (uint32_t)dense[i] <= spec.config.pools[own->pool].pages, "both forms have the row's pages");
+                          (uint32_t)dense[i] <= spec.config.pools[i < sealed ? own->sealed_pool - 1 : own->pool].pages, "both forms have the row's pages");
         else
             kvf_fuzz_must(&world, dense[i] == -1, "the rest of a dense row is padding");
     }
@@ -180,6 +192,8 @@ static void check_step(kvf_fuzz_step *step, uint64_t before, kvf_tick tick_befor
     kvf_fuzz_must(&world, step->status == KVF_OK || step->digest == before, "a call that fails changes nothing");
     switch (op.kind) {
     case KVF_FUZZ_LOOKUP:
+    case KVF_FUZZ_EXPORT:
+    case KVF_FUZZ_RING:
     case KVF_FUZZ_DRAIN:
     case KVF_FUZZ_CHECK:
         kvf_fuzz_must(&world, step->digest == before, "reading changes nothing");
@@ -191,6 +205,7 @@ static void check_step(kvf_fuzz_step *step, uint64_t before, kvf_tick tick_befor
         }
         break;
     case KVF_FUZZ_ADD:
+    case KVF_FUZZ_SEAL:
         break;
     case KVF_FUZZ_CANCEL:
         if (step->status == KVF_OK && begun.known)

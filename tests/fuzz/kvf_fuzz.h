@@ -2,7 +2,7 @@
  * kvf_fuzz.h - one scenario in bytes through the C interface, with everything checked that a program can check
  *
  * For any fuzzer, simulator or bounded checker: plain C99, no heap, no output, no other library than kvfolio. Compile
- * kvf_fuzz.c, kvf_fuzz_calls.c and kvf_fuzz_bytes.c and call kvf_fuzz_one. Bytes are those of tests/GRAMMAR.md, so a
+ * all kvf_fuzz*.c and call kvf_fuzz_one. Bytes are those of tests/GRAMMAR.md, so a
  * failing input can be printed, compared with the reference model and shortened by kvf-replay. tests/FUZZING.md tells
  * what is checked.
  */

@@ -1,13 +1,11 @@
 /*
  * kvf_fuzz_calls.c - the call of each op
  *
- * Handles that a call gives begin as UNSET, and must still be that after a refusal: a call that fails writes nothing.
+ * Handles that a call gives begin as KVF_FUZZ_UNSET, and must still be that after a refusal: a call that fails writes nothing.
  */
 #include <string.h>
 
 #include "kvf_fuzz_calls.h"
-
-#define UNSET 0xEEEEEEEEEEEEEEEEull
 
 enum { EVENTS = 64 };
 
@@ -39,26 +37,6 @@ static uint32_t position(const kvf_fuzz_world *world, const kvf_fuzz_op *op)
     return info.len > op->position ? info.len - op->position : 0;
 }
 
-/* A namespace that the scenario has not opened must not become the default one. */
-static kvf_namespace space(const kvf_fuzz_world *world, uint32_t ns)
-{
-    return ns < world->spec->n_namespaces ? world->namespaces[ns] : UINT64_MAX;
-}
-
-static kvf_prompt prompt_of(const kvf_fuzz_world *world, const kvf_fuzz_op *op)
-{
-    kvf_prompt prompt;
-
-    memset(&prompt, 0, sizeof prompt);
-    prompt.struct_size = sizeof prompt;
-    prompt.n_tokens = op->n_tokens;
-    prompt.tokens = op->tokens;
-    prompt.spans = op->spans;
-    prompt.n_spans = op->n_spans;
-    prompt.ns = space(world, op->ns);
-    return prompt;
-}
-
 /* --- sequences and tickets --- */
 
 /* Gives a label its new handle. */
@@ -66,7 +44,7 @@ static kvf_status opened(kvf_fuzz_world *world, uint32_t label, kvf_status statu
 {
     kvf_fuzz_sequence *seq = &world->sequences[label];
 
-    kvf_fuzz_must(world, (status == KVF_OK) == (handle != UNSET), "a refused open writes no handle");
+    kvf_fuzz_must(world, (status == KVF_OK) == (handle != KVF_FUZZ_UNSET), "a refused open writes no handle");
     if (status == KVF_OK) {
         seq->handle = handle;
         seq->live = 1;
@@ -79,7 +57,7 @@ static kvf_status open_sequence(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
     kvf_fuzz_ticket *ticket = &world->tickets[op->ticket];
     kvf_open_params params;
-    kvf_seq handle = UNSET;
+    kvf_seq handle = KVF_FUZZ_UNSET;
     kvf_status status;
 
     if (world->sequences[op->seq].live)
@@ -88,7 +66,7 @@ static kvf_status open_sequence(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     params.struct_size = sizeof params;
     params.eviction_class = op->eviction_class;
     if (op->kind == KVF_FUZZ_OPEN) {
-        params.ns = space(world, op->ns);
+        params.ns = kvf_fuzz_space(world, op->ns);
         params.spans = op->spans;
         params.n_spans = op->n_spans;
         status = kvf_seq_open(world->cache, &params, &handle, &shortage);
@@ -108,7 +86,7 @@ static kvf_status fork_sequence(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     uint32_t i, k;
 
     for (i = 0; i < op->n_children; i++) {
-        handles[i] = UNSET;
+        handles[i] = KVF_FUZZ_UNSET;
         if (world->sequences[op->children[i]].live)
             return KVF_ERR_ARGUMENT;
         for (k = 0; k < i; k++)
@@ -140,9 +118,9 @@ static kvf_status close_sequence(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 static kvf_status match(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
     kvf_fuzz_ticket *ticket = &world->tickets[op->ticket];
-    kvf_prompt prompt = prompt_of(world, op);
+    kvf_prompt prompt = kvf_fuzz_prompt(world, op);
     kvf_tick deadline = op->timed ? resolved(world, op) : KVF_NO_DEADLINE;
-    kvf_ticket handle = UNSET;
+    kvf_ticket handle = KVF_FUZZ_UNSET;
     uint32_t seen = UINT32_MAX, hit = UINT32_MAX;
     kvf_status status, looked = kvf_prefix_lookup(world->cache, &prompt, op->count, &seen);
 
@@ -151,7 +129,7 @@ static kvf_status match(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     if (ticket->live)
         return KVF_ERR_ARGUMENT;
     status = kvf_prefix_match(world->cache, &prompt, op->count, deadline, &handle, &hit, &shortage);
-    kvf_fuzz_must(world, (status == KVF_OK) == (handle != UNSET), "a refused match writes no ticket");
+    kvf_fuzz_must(world, (status == KVF_OK) == (handle != KVF_FUZZ_UNSET), "a refused match writes no ticket");
     if (status != KVF_OK)
         return status;
     kvf_fuzz_must(world, looked == KVF_OK && hit == seen, "a match finds what a lookup found");
@@ -169,24 +147,6 @@ static kvf_status drop(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
     kvf_status status = kvf_prefix_drop(world->cache, world->tickets[op->ticket].handle);
     world->tickets[op->ticket].live &= status != KVF_OK;
-    return status;
-}
-
-/* Tickets and leases end with the index that they are about. */
-static kvf_status clear(kvf_fuzz_world *world, const kvf_fuzz_op *op)
-{
-    kvf_status status = op->flag ? kvf_namespace_clear_all(world->cache)
-                                 : kvf_namespace_clear(world->cache, space(world, op->ns));
-    uint32_t i;
-
-    if (status != KVF_OK)
-        return status;
-    for (i = 0; i < KVF_FUZZ_LABELS; i++) {
-        if (world->spec->config.index != KVF_INDEX_NONE && (op->flag || world->tickets[i].ns == op->ns))
-            world->tickets[i].live = 0;
-        if (op->flag || world->leases[i].ns == op->ns)
-            world->leases[i].live = 0;
-    }
     return status;
 }
 
@@ -212,14 +172,14 @@ static kvf_status take_lease(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     kvf_tick until = resolved(world, op);
     kvf_seq seq = world->sequences[op->seq].handle;
     kvf_seq_info info;
-    kvf_lease handle = UNSET;
+    kvf_lease handle = KVF_FUZZ_UNSET;
     kvf_status status;
     uint32_t i;
 
     if (lease->live)
         return KVF_ERR_ARGUMENT;
     status = kvf_retain_lease(world->cache, seq, op->count, until, &handle, &shortage);
-    kvf_fuzz_must(world, (status == KVF_OK) == (handle != UNSET), "a refused lease writes no handle");
+    kvf_fuzz_must(world, (status == KVF_OK) == (handle != KVF_FUZZ_UNSET), "a refused lease writes no handle");
     if (status != KVF_OK)
         return status;
     memset(&info, 0, sizeof info);
@@ -239,7 +199,7 @@ static kvf_status take_lease(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 static kvf_status begin_io(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
     kvf_fuzz_holder *transfer = &world->transfers[op->transfer];
-    kvf_transfer handle = UNSET;
+    kvf_transfer handle = KVF_FUZZ_UNSET;
     kvf_status status;
 
     if (transfer->live)
@@ -248,7 +208,7 @@ static kvf_status begin_io(kvf_fuzz_world *world, const kvf_fuzz_op *op)
                                             op->direction, &handle, &shortage)
                       : kvf_io_begin_seq(world->cache, world->sequences[op->seq].handle, op->begin, op->end,
                                          op->direction, &handle, &shortage);
-    kvf_fuzz_must(world, (status == KVF_OK) == (handle != UNSET), "a refused transfer writes no handle");
+    kvf_fuzz_must(world, (status == KVF_OK) == (handle != KVF_FUZZ_UNSET), "a refused transfer writes no handle");
     if (status == KVF_OK) {
         transfer->handle = handle;
         transfer->live = 1;
@@ -305,7 +265,7 @@ static kvf_status publish(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 
 static kvf_status reorder(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
-    kvf_prompt prompt = prompt_of(world, op);
+    kvf_prompt prompt = kvf_fuzz_prompt(world, op);
     uint32_t tokens = UINT32_MAX;
 
     if (op->kind == KVF_FUZZ_MOVE)
@@ -353,7 +313,6 @@ kvf_status kvf_fuzz_call(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     case KVF_FUZZ_MATCH: status = match(world, op); break;
     case KVF_FUZZ_DROP: status = drop(world, op); break;
     case KVF_FUZZ_EVICT: status = evict(world, op); break;
-    case KVF_FUZZ_CLEAR: status = clear(world, op); break;
     case KVF_FUZZ_IO_BEGIN: status = begin_io(world, op); break;
     case KVF_FUZZ_IO_END: status = end_io(world, op); break;
     case KVF_FUZZ_ADVANCE:
@@ -364,8 +323,14 @@ kvf_status kvf_fuzz_call(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     case KVF_FUZZ_SET_CLASS:
     case KVF_FUZZ_MOVE: status = reorder(world, op); break;
     case KVF_FUZZ_SET_QUOTA:
-        status = kvf_namespace_set_quota(cache, space(world, op->ns), op->pool, op->count, &shortage);
+        status = kvf_namespace_set_quota(cache, kvf_fuzz_space(world, op->ns), op->pool, op->count, &shortage);
         break;
+    case KVF_FUZZ_CLEAR:
+    case KVF_FUZZ_CLOSE_SPACE:
+    case KVF_FUZZ_OPEN_SPACE: status = kvf_fuzz_space_call(world, op, &shortage); break;
+    case KVF_FUZZ_EXPORT:
+    case KVF_FUZZ_RING: status = kvf_fuzz_view(world, op); break;
+    case KVF_FUZZ_SEAL: status = kvf_plan_seal(cache, seq, op->group, op->count, &shortage); break;
     case KVF_FUZZ_DRAIN: status = drain(world); break;
     case KVF_FUZZ_CHECK: status = KVF_OK; break;
     default: status = kvf_fuzz_plan_call(world, op, resolved(world, op), &shortage); break;

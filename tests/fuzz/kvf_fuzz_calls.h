@@ -4,6 +4,9 @@
 
 #include "kvf_fuzz_bytes.h"
 
+/* A handle that no call has given yet. */
+#define KVF_FUZZ_UNSET 0xEEEEEEEEEEEEEEEEull
+
 typedef struct kvf_fuzz_sequence {
     kvf_seq handle;
     uint32_t live;    /* closing ones included */
@@ -40,6 +43,8 @@ typedef struct kvf_fuzz_world {
     uint32_t counts[KVF_FUZZ_LABELS]; /* tokens of each */
     kvf_plan_report report; /* of the last finished plan */
     uint64_t events;        /* number of the last event read or lost */
+    kvf_seq shown[KVF_FUZZ_CHILDREN];                          /* occupants of the caller's rows */
+    uint64_t since[KVF_FUZZ_CHILDREN][KVF_FUZZ_GROUPS];        /* and the version of each */
     const char *fault;      /* the first thing that did not hold */
 } kvf_fuzz_world;
 
@@ -48,6 +53,14 @@ kvf_status kvf_fuzz_call(kvf_fuzz_world *world, const kvf_fuzz_op *op);
 
 /* The same for an op on plans, whose time is `tick`: in kvf_fuzz_plans.c. */
 kvf_status kvf_fuzz_plan_call(kvf_fuzz_world *world, const kvf_fuzz_op *op, kvf_tick tick, kvf_shortage *shortage);
+
+/* The same for an op on namespaces, and the namespace and the prompt that an op names: in kvf_fuzz_spaces.c. */
+kvf_status kvf_fuzz_space_call(kvf_fuzz_world *world, const kvf_fuzz_op *op, kvf_shortage *shortage);
+kvf_namespace kvf_fuzz_space(const kvf_fuzz_world *world, uint32_t ns);
+kvf_prompt kvf_fuzz_prompt(const kvf_fuzz_world *world, const kvf_fuzz_op *op);
+
+/* Shows rows or a ring, and compares them with dense rows: in kvf_fuzz_views.c. */
+kvf_status kvf_fuzz_view(kvf_fuzz_world *world, const kvf_fuzz_op *op);
 
 /* Whether a sequence is in the open plan. */
 int kvf_fuzz_is_planned(const kvf_fuzz_world *world, kvf_seq handle);

@@ -38,7 +38,13 @@ static kvf_status add(kvf_fuzz_world *world, const kvf_fuzz_op *op, kvf_shortage
     return status;
 }
 
-/* Copies are between pages of one pool, and never onto a source. */
+/* The pool of a copy's target: a seal takes a page from one pool to another. */
+static uint32_t target_pool(const kvf_group_config *group, const kvf_page_copy *copy)
+{
+    return copy->seals ? group->sealed_pool - 1 : group->pool;
+}
+
+/* Copies are between pages of one pool, or full ones to the sealed pool, and never onto a source. */
 static void check_copies(kvf_fuzz_world *world)
 {
     static kvf_page_copy copies[ROW];
@@ -52,15 +58,21 @@ static void check_copies(kvf_fuzz_world *world)
     for (i = 0; i < n; i++) {
         const kvf_group_config *group = &config->groups[copies[i].group % config->n_groups];
         uint32_t pages = config->pools[group->pool].pages;
-        kvf_fuzz_must(world, copies[i].group < config->n_groups && copies[i].source >= 1 && copies[i].source <= pages &&
-                      copies[i].target >= 1 && copies[i].target <= pages, "a copy is between pages of its group");
-        kvf_fuzz_must(world, copies[i].tokens >= 1 && copies[i].tokens <= group->page_tokens,
-                      "a copy is of 1 to P tokens");
+
+        kvf_fuzz_must(world, copies[i].group < config->n_groups && copies[i].seals <= (group->sealed_pool != 0),
+                      "a copy is of a group, and seals where pages are sealed");
+        if (world->fault != NULL)
+            return;
+        kvf_fuzz_must(world, copies[i].source >= 1 && copies[i].source <= pages && copies[i].target >= 1 &&
+                      copies[i].target <= config->pools[target_pool(group, &copies[i])].pages,
+                      "a copy is between pages of its group");
+        kvf_fuzz_must(world, copies[i].tokens >= 1 && copies[i].tokens <= group->page_tokens &&
+                      (!copies[i].seals || copies[i].tokens == group->page_tokens), "a copy is of 1 to P tokens");
     }
     for (i = 0; i < n && world->fault == NULL; i++)
         for (k = 0; k < n && k < NEAR; k++)
             kvf_fuzz_must(world, copies[k].source != copies[i].target || config->groups[copies[k].group].pool !=
-                          config->groups[copies[i].group].pool, "no copy overwrites a source");
+                          target_pool(&config->groups[copies[i].group], &copies[i]), "no copy overwrites a source");
 }
 
 /* Each token has a slot of its own, at the offset that its position says. */

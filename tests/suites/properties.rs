@@ -119,6 +119,13 @@ fn random_programs_reach_every_answer() {
         "ADD Chunks",
         "FORK Chunks",
         "MATCH Chunks",
+        "CLOSENS Ok",
+        "CLOSENS Busy",
+        "OPENNS Ok",
+        "OPENNS Namespaces",
+        "EXPORT Ok",
+        "RING Ok",
+        "RING Argument",
     ];
     for what in wanted {
         assert!(reached.get(what).is_some_and(|count| *count >= 1), "{what} is not reached");

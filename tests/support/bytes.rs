@@ -5,6 +5,7 @@
 //! varint, clamped to the field's limit, so that any scenario can be written. Past the end all bytes
 //! are 0. Layout and limits: `GRAMMAR.md`.
 
+mod kinds;
 mod ops;
 mod spec;
 mod wire;
@@ -13,7 +14,7 @@ use crate::op::Op;
 use crate::spec::Spec;
 
 /// The newest version; a first byte that names no version means it.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Reads a program. Total.
 pub fn decode(bytes: &[u8]) -> (Spec, Vec<Op>) {
@@ -23,7 +24,7 @@ pub fn decode(bytes: &[u8]) -> (Spec, Vec<Op>) {
     let spec = spec::read(&mut reader, version);
     let mut ops = Vec::new();
     while !reader.is_empty() {
-        ops.push(ops::read(&mut reader, &spec));
+        ops.push(ops::read(&mut reader, &spec, version));
     }
     (spec, ops)
 }
@@ -33,7 +34,7 @@ pub fn decode_ops(bytes: &[u8], spec: &Spec) -> Vec<Op> {
     let mut reader = wire::Reader::new(bytes);
     let mut ops = Vec::new();
     while !reader.is_empty() {
-        ops.push(ops::read(&mut reader, spec));
+        ops.push(ops::read(&mut reader, spec, VERSION));
     }
     ops
 }

@@ -12,16 +12,19 @@ macro_rules! call {
 
 mod answers;
 mod config;
+mod exports;
 mod plan;
 mod retain;
+mod spaces;
 
-use core::ptr::null_mut;
 use std::collections::BTreeMap;
 
 use kvfolio_ffi as ffi;
 
-use crate::machine::{Event, EventKind, Machine, Outcome, PageView, PoolView, SeqView, Status, Value, resolve_time};
+use crate::machine::{Machine, Outcome, PageView, PoolView, SeqView, Status, Value, resolve_time};
+use crate::mirror::Mirror;
 use crate::op::{Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
+use crate::space_names::SpaceNames;
 use crate::spec::Spec;
 use config::{blank, size};
 
@@ -36,6 +39,8 @@ pub struct CMachine {
     tick: u64,
     shortage: ffi::kvf_shortage,
     namespaces: Vec<ffi::kvf_namespace>,
+    names: SpaceNames,
+    mirror: Mirror,
     sequences: BTreeMap<Seq, ffi::kvf_seq>,
     tickets: BTreeMap<Ticket, ffi::kvf_ticket>,
     transfers: BTreeMap<Transfer, ffi::kvf_transfer>,
@@ -61,26 +66,28 @@ impl CMachine {
     /// The status of the call that failed.
     pub fn new(spec: &Spec) -> Result<Self, String> {
         let (memory, cache) = config::init(spec)?;
-        let mut namespaces = Vec::new();
-        for key in &spec.namespaces {
-            let mut id = 0;
-            let opened = call!(kvf_namespace_open(cache, &config::namespace(key), &mut id, null_mut()));
-            opened.map_err(|status| format!("namespace: status {status}"))?;
-            namespaces.push(id);
-        }
-        Ok(Self {
+        let mut machine = Self {
             cache,
             _memory: memory,
             spec: spec.clone(),
             tick: 0,
             shortage: no_shortage(),
-            namespaces,
+            namespaces: vec![u64::MAX; spec.namespaces.len()],
+            names: SpaceNames::default(),
+            mirror: Mirror::default(),
             sequences: BTreeMap::new(),
             tickets: BTreeMap::new(),
             transfers: BTreeMap::new(),
             leases: BTreeMap::new(),
             ticket_spans: BTreeMap::new(),
-        })
+        };
+        for ns in 0..spec.namespaces.len() as u16 {
+            match machine.open_space(ns) {
+                Ok(_) | Err(ffi::KVF_RETRY) => {}
+                Err(status) => return Err(format!("namespace: status {status}")),
+            }
+        }
+        Ok(machine)
     }
 
     /// An unknown namespace must not become the default one, whose handle is also 0.
@@ -139,6 +146,10 @@ impl CMachine {
                 let (seq, spans) = (self.seq(*seq), media(spans));
                 done(call!(kvf_seq_add_spans(cache, seq, spans.as_ptr(), spans.len(), &mut self.shortage)))
             }
+            Op::CloseSpace { ns } => done(call!(kvf_namespace_close(cache, self.ns(*ns)))),
+            Op::OpenSpace { ns } => self.open_space(*ns),
+            Op::Export { seqs } => self.export(seqs),
+            Op::Ring { seq, group, columns } => self.ring_view(*seq, *group, *columns),
             Op::Drain => self.drain(),
             Op::Check => Ok(Outcome::OK),
             Op::Lookup { .. } | Op::Match { .. } | Op::Drop { .. } => self.find(op),
@@ -239,29 +250,6 @@ impl CMachine {
         }
     }
 
-    fn drain(&mut self) -> Called {
-        let mut events = vec![blank(); self.spec.max_events()];
-        let (mut count, mut lost) = (0, 0);
-        call!(kvf_events_read(self.cache, events.as_mut_ptr(), events.len(), &mut count, &mut lost))?;
-        let slots: BTreeMap<u32, u16> = self.namespaces.iter().map(|id| *id as u32).zip(0..).collect();
-        let event = |event: &ffi::kvf_event| {
-            Some(Event {
-                kind: match event.kind {
-                    ffi::KVF_EVENT_STORED => EventKind::Stored,
-                    ffi::KVF_EVENT_REMOVED => EventKind::Removed,
-                    _ => EventKind::Cleared,
-                },
-                group: event.group as u16,
-                page: event.page,
-                // The default namespace is open even where the scenario does not use it.
-                ns: Some(*slots.get(&event.namespace_slot)?),
-                key: event.key,
-                parent: event.parent_key,
-            })
-        };
-        Ok(Outcome::ok(Value::Events(events[..count].iter().filter_map(event).collect(), lost)))
-    }
-
     fn info(&self, id: ffi::kvf_seq) -> Result<ffi::kvf_seq_info, ffi::kvf_status> {
         let mut info = ffi::kvf_seq_info { struct_size: size::<ffi::kvf_seq_info>(), ..blank() };
         call!(kvf_seq_info_read(self.cache, id, &mut info))?;
@@ -347,12 +335,17 @@ impl Machine for CMachine {
         let info = self.info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u32).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u32).map(|group| self.ring(id, group).expect("a live ring"));
+        let sealed = |group| {
+            let mut pages = 0;
+            call!(kvf_seq_sealed_pages(self.cache, id, group, &mut pages)).map(|()| pages).expect("a live row")
+        };
         Some(SeqView {
             len: info.len,
             verified: info.verified,
             published: info.published,
             tables: tables.collect(),
             rings: rings.collect(),
+            sealed: (0..self.spec.groups.len() as u32).map(sealed).collect(),
         })
     }
 

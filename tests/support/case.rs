@@ -36,6 +36,10 @@ pub enum Expect {
     Cursor { seq: Seq, cursor: Cursor, value: u32 },
     /// A page table.
     Table { seq: Seq, group: u16, pages: Vec<Sym> },
+    /// Entries of a row that are sealed pages.
+    Sealed { seq: Seq, group: u16, value: u32 },
+    /// The ring that the op wrote: pages that it shows, and its columns.
+    Ring { first: u32, end: u32, pages: Vec<Sym> },
     /// Valid tokens in the last page of a group's table.
     Last { seq: Seq, group: u16, value: u32 },
     /// References of a page of pool 0.
@@ -272,6 +276,17 @@ impl Run {
                 same(&format!("{cursor:?}"), &found, value)
             }
             Expect::Table { seq, group, pages } => self.table(*seq, *group, pages),
+            Expect::Sealed { seq, group, value } => {
+                let view = self.harness.lead().sequence(*seq).ok_or("no such sequence")?;
+                same("sealed entries", view.sealed.get(usize::from(*group)).ok_or("no such group")?, value)
+            }
+            Expect::Ring { first, end, pages } => match &outcome.value {
+                Value::Ring(ring) => {
+                    same("pages of the ring", &(ring.first, ring.end), &(*first, *end))?;
+                    self.row(pages, &ring.row)
+                }
+                other => Err(format!("no ring but {other:?}")),
+            },
             Expect::Last { seq, group, value } => {
                 let view = self.harness.lead().sequence(*seq).ok_or("no such sequence")?;
                 let page = self.harness.spec().groups.get(usize::from(*group)).ok_or("no such group")?.page_tokens;
@@ -340,11 +355,12 @@ impl Run {
     fn table(&mut self, seq: Seq, group: u16, pages: &[Sym]) -> Result<(), String> {
         let view = self.harness.lead().sequence(seq).ok_or("no such sequence")?;
         let table = view.tables.get(usize::from(group)).ok_or("no such group")?.clone();
-        same("table length", &table.len(), &pages.len())?;
-        for (sym, page) in pages.iter().zip(table) {
-            self.bind(sym, page)?;
-        }
-        Ok(())
+        self.row(pages, &table)
+    }
+
+    fn row(&mut self, pages: &[Sym], row: &[u32]) -> Result<(), String> {
+        same("length of the row", &row.len(), &pages.len())?;
+        pages.iter().zip(row).try_for_each(|(sym, page)| self.bind(sym, *page))
     }
 
     fn bind(&mut self, sym: &Sym, page: u32) -> Result<(), String> {

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use kvfolio_tests::device::{Chain, DeviceGroup, Protection, SimDevice};
-//! let mut device = SimDevice::new(&[DeviceGroup { page_tokens: 4, pool: 0 }], &[8]);
+//! let mut device = SimDevice::new(&[DeviceGroup { page_tokens: 4, pool: 0, sealed: None }], &[8]);
 //! let chain = Chain::root(0).then(17);
 //! device.write(0, 3 * 4, chain, Protection::Writable).unwrap();
 //! assert!(device.read(0, &[3], 0, chain).is_ok());
@@ -24,6 +24,8 @@ pub struct DeviceGroup {
     pub page_tokens: u32,
     /// Pool that its pages come from.
     pub pool: u16,
+    /// Pool of its sealed pages.
+    pub sealed: Option<u16>,
 }
 
 /// What a token's bytes depend on: its namespace and every token up to it.
@@ -82,6 +84,13 @@ impl core::fmt::Display for Fault {
     }
 }
 
+/// Which of a group's pools a page is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Open,
+    Sealed,
+}
+
 #[derive(Clone, Default)]
 struct DevicePage {
     group: u16,
@@ -102,35 +111,49 @@ impl SimDevice {
         Self { groups: groups.to_vec(), pools }
     }
 
-    fn page(&self, group: u16, page: u32) -> Result<(u32, &DevicePage), Fault> {
+    fn page(&self, group: u16, form: Form, page: u32) -> Result<(u32, &DevicePage), Fault> {
         let out = Fault::OutOfRange { group, page, offset: 0 };
         let own = self.groups.get(usize::from(group)).ok_or(out.clone())?;
-        let pool = self.pools.get(usize::from(own.pool)).ok_or(out.clone())?;
+        let pool = if form == Form::Sealed { own.sealed } else { Some(own.pool) }.ok_or(out.clone())?;
+        let pool = self.pools.get(usize::from(pool)).ok_or(out.clone())?;
         if page == 0 {
             return Err(Fault::Null { group, position: 0 });
         }
         Ok((own.page_tokens, pool.get(page as usize).ok_or(out)?))
     }
 
-    fn page_mut(&mut self, group: u16, page: u32) -> Result<(u32, &mut DevicePage), Fault> {
-        let (page_tokens, _) = self.page(group, page)?;
-        let pool = usize::from(self.groups[usize::from(group)].pool);
+    fn page_mut(&mut self, group: u16, form: Form, page: u32) -> Result<(u32, &mut DevicePage), Fault> {
+        let (page_tokens, _) = self.page(group, form, page)?;
+        let own = self.groups[usize::from(group)];
+        let pool = usize::from(own.sealed.filter(|_| form == Form::Sealed).unwrap_or(own.pool));
         Ok((page_tokens, &mut self.pools[pool][page as usize]))
     }
 
     /// Forgets a page's content: it was handed out anew.
     pub fn hand_out(&mut self, group: u16, page: u32) -> Result<(), Fault> {
-        let (page_tokens, own) = self.page_mut(group, page)?;
+        let (page_tokens, own) = self.page_mut(group, Form::Open, page)?;
         *own = DevicePage { group, tags: vec![None; page_tokens as usize] };
         Ok(())
     }
 
     /// Copies the first `tokens` slots of a page to another that was just handed out.
     pub fn copy(&mut self, group: u16, src: u32, dst: u32, tokens: u32) -> Result<(), Fault> {
-        let (_, source) = self.page(group, src)?;
-        let source = source.clone();
-        let (page_tokens, target) = self.page_mut(group, dst)?;
-        if src == dst || tokens > page_tokens {
+        if src == dst {
+            return Err(Fault::OutOfRange { group, page: dst, offset: tokens });
+        }
+        self.copy_to(group, src, (Form::Open, dst), tokens)
+    }
+
+    /// Copies a whole page to one of the group's sealed pool: its content in another form.
+    pub fn seal(&mut self, group: u16, src: u32, dst: u32) -> Result<(), Fault> {
+        let (tokens, _) = self.page(group, Form::Open, src)?;
+        self.copy_to(group, src, (Form::Sealed, dst), tokens)
+    }
+
+    fn copy_to(&mut self, group: u16, src: u32, (form, dst): (Form, u32), tokens: u32) -> Result<(), Fault> {
+        let source = self.page(group, Form::Open, src)?.1.clone();
+        let (page_tokens, target) = self.page_mut(group, form, dst)?;
+        if tokens > page_tokens {
             return Err(Fault::OutOfRange { group, page: dst, offset: tokens });
         }
         target.group = group;
@@ -149,7 +172,7 @@ impl SimDevice {
         if protection != Protection::Writable {
             return Err(Fault::Protected { group, page, protection });
         }
-        let (page_tokens, own) = self.page_mut(group, page)?;
+        let (page_tokens, own) = self.page_mut(group, Form::Open, page)?;
         if own.group != group && offset != 0 {
             return Err(Fault::Mixed { group, page, other: own.group });
         }
@@ -161,13 +184,26 @@ impl SimDevice {
 
     /// Reads a position through a page table and compares it with the token that must be there.
     pub fn read(&self, group: u16, table: &[u32], position: u32, chain: Chain) -> Result<(), Fault> {
+        self.read_sealed(group, table, 0, position, chain)
+    }
+
+    /// The same through a row whose first `sealed` entries are sealed pages.
+    pub fn read_sealed(
+        &self,
+        group: u16,
+        table: &[u32],
+        sealed: u32,
+        position: u32,
+        chain: Chain,
+    ) -> Result<(), Fault> {
         let page_tokens = self.groups.get(usize::from(group)).map_or(1, |own| own.page_tokens);
         let (index, offset) = (position / page_tokens, position % page_tokens);
         let page = *table.get(index as usize).ok_or(Fault::OutOfRange { group, page: index, offset })?;
         if page == 0 {
             return Err(Fault::Null { group, position });
         }
-        let (_, own) = self.page(group, page)?;
+        let form = if index < sealed { Form::Sealed } else { Form::Open };
+        let (_, own) = self.page(group, form, page)?;
         match own.tags.get(offset as usize).copied().flatten() {
             Some(tag) if tag == chain.tag(group) => Ok(()),
             Some(_) => Err(Fault::Wrong { group, page, offset }),

@@ -5,11 +5,16 @@
 //! p, document d has token 100 d + p mod 7, so sequences collide, part and meet again. The ops that it
 //! made are plain data and replay without it.
 
+mod configs;
+mod extras;
+
+pub use configs::{spec, with_seals, without_full};
+
 use crate::bytes;
 use crate::machine::Oracle;
 use crate::op::{Accept, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
 use crate::rng::Rng;
-use crate::spec::{GroupKind, GroupSpec, IndexKind, NamespaceSpec, Policy, PoolSpec, Spec};
+use crate::spec::Spec;
 
 /// Labels of sequences in use.
 const SEQS: u8 = 12;
@@ -17,64 +22,6 @@ const SEQS: u8 = 12;
 const TICKETS: u8 = 6;
 /// Labels of transfers in use.
 const TRANSFERS: u8 = 4;
-
-/// A random small configuration.
-pub fn spec(rng: &mut Rng) -> Spec {
-    let pools = 1 + rng.below(2) as u16;
-    let groups = 1 + rng.below(3);
-    let mut spec = Spec { pools: Vec::new(), ..Spec::default() };
-    for _ in 0..pools {
-        let pages = if rng.below(3) == 0 { 4 + rng.below(12) } else { 16 + rng.below(90) } as u32;
-        spec.pools.push(PoolSpec { pages, policy: Policy::Lru });
-    }
-    let shift = rng.below(4);
-    for group in 0..groups {
-        let page_tokens = 1 << if rng.below(3) == 0 { rng.below(5) } else { shift };
-        let window = 1 + rng.below(3 * u64::from(page_tokens) + 4) as u32;
-        let sinks = if rng.below(2) == 0 { 0 } else { rng.below(u64::from(page_tokens) + 3) as u32 };
-        let full = group == 0 || rng.below(3) == 0;
-        let kind = if full { GroupKind::Full } else { GroupKind::Window { window, sinks } };
-        let pool = rng.below(u64::from(pools)) as u16;
-        let (exact, contiguous) = (!full && rng.below(2) == 0, rng.below(4) == 0);
-        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact, contiguous, ring: 0 });
-    }
-    if rng.below(4) == 0 {
-        spec.groups.rotate_left(1);
-    }
-    spec.index = match rng.below(8) {
-        0 => IndexKind::None,
-        1..=3 => IndexKind::Flat,
-        _ => IndexKind::Tree,
-    };
-    spec.deferred = rng.below(4) == 0;
-    options(rng, &mut spec);
-    if rng.below(2) == 0 {
-        spec.namespaces.push(NamespaceSpec { adapter: 1, ..NamespaceSpec::default() });
-    }
-    spec
-}
-
-/// Policies, classes, leases, quotas, media spans, scrubbing: some of each.
-fn options(rng: &mut Rng, spec: &mut Spec) {
-    for pool in &mut spec.pools {
-        pool.policy = match rng.below(8) {
-            0 => Policy::Fifo,
-            1 => Policy::Lfu,
-            _ => Policy::Lru,
-        };
-    }
-    let some = |rng: &mut Rng, most: u64| if rng.below(3) == 0 { 1 + rng.below(most) as u32 } else { 0 };
-    spec.classes = some(rng, 5);
-    spec.leases = some(rng, 4);
-    spec.quotas = some(rng, 1);
-    spec.spans = 4 * some(rng, 16);
-    spec.scrub = rng.below(4) == 0;
-    spec.table_chunks = if rng.below(4) == 0 { 3 + rng.below(30) as u32 } else { 0 };
-    spec.tail = rng.below(4) == 0;
-    if spec.pools.iter().any(|pool| pool.policy == Policy::Fifo) {
-        (spec.classes, spec.leases) = (0, 0);
-    }
-}
 
 /// The next op for a state.
 pub fn op(rng: &mut Rng, spec: &Spec, state: &dyn Oracle) -> Op {
@@ -86,6 +33,7 @@ pub fn op(rng: &mut Rng, spec: &Spec, state: &dyn Oracle) -> Op {
         }
     }
     match state.plan_is_finished() {
+        Some(false) if spec.has_seals() && rng.below(3) == 0 => guide.seal(rng),
         Some(false) => match rng.below(100) {
             0..40 => guide.add(rng),
             40..56 => Op::PlanFinish,
@@ -97,6 +45,7 @@ pub fn op(rng: &mut Rng, spec: &Spec, state: &dyn Oracle) -> Op {
             55..68 => Op::PlanAbort,
             _ => guide.any(rng),
         },
+        None if spec.has_seals() && rng.below(4) == 0 => Op::PlanBegin { tick: Time::After(0) },
         None => match rng.below(100) {
             0..14 => guide.reserve(rng),
             14..24 => Op::PlanBegin { tick: Time::After(rng.below(2)) },
@@ -139,11 +88,15 @@ impl Guide<'_> {
             83..85 => Op::Verify { seq: self.live(rng), upto: Pos::Back(rng.below(3) as u32) },
             85..88 => Op::Publish { budget: rng.below(5) as u32 },
             88..91 => self.io(rng),
-            91..94 => Op::IoEnd { transfer: Transfer(rng.below(u64::from(TRANSFERS)) as u8), ok: rng.below(4) != 0 },
-            94..96 => Op::Drain,
+            91..93 => Op::IoEnd { transfer: Transfer(rng.below(u64::from(TRANSFERS)) as u8), ok: rng.below(4) != 0 },
+            93 => self.export(rng),
+            94 => Op::Drain,
+            95 if rng.below(2) == 0 => self.ring(rng),
+            95 => self.export(rng),
             96 => self.lookup(rng),
             97 => Op::Advance { tick: Time::After(rng.below(2)) },
             98 if rng.below(3) == 0 => Op::Clear { ns: (rng.below(2) == 0).then(|| self.ns(rng)) },
+            _ if self.spec.namespaces.len() > 1 => self.space(rng),
             _ => Op::Check,
         }
     }

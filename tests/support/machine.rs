@@ -26,6 +26,8 @@ pub enum Status {
     State,
     /// A position that a window group has dropped is needed.
     WindowLost,
+    /// The position is inside a sealed page.
+    Sealed,
     /// A fixed capacity other than pages and quotas is used up.
     Capacity,
     /// This machine lacks the feature.
@@ -54,6 +56,8 @@ pub enum Resource {
     Leases,
     /// Namespaces with a quota.
     Quotas,
+    /// Open namespaces.
+    Namespaces,
     /// Sequences, tokens or copies of one plan.
     Plan,
 }
@@ -88,6 +92,8 @@ pub struct Copy {
     pub dst: u32,
     /// Leading tokens to copy.
     pub tokens: u32,
+    /// The destination is a page of the group's sealed pool.
+    pub seals: bool,
 }
 
 /// What the device must do before and during a finished plan.
@@ -101,6 +107,17 @@ pub struct PlanView {
     pub slots: Vec<Vec<i64>>,
     /// Position of each new token, sequences in plan order.
     pub positions: Vec<i32>,
+}
+
+/// A window as a ring: sink columns, then page `i` in column `i % columns` behind them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RingView {
+    /// First page behind the sinks that it shows.
+    pub first: u32,
+    /// One past the last page.
+    pub end: u32,
+    /// The whole row, NULL where no page is.
+    pub row: Vec<u32>,
 }
 
 /// Kind of an event.
@@ -146,6 +163,10 @@ pub enum Value {
     Plan(PlanView),
     /// Events and how many were lost before them.
     Events(Vec<Event>, u64),
+    /// By group and row: the entries that the caller's table shows.
+    Rows(Vec<Vec<Vec<u32>>>),
+    /// A window as a ring.
+    Ring(RingView),
 }
 
 /// Status and value of one op.
@@ -215,6 +236,8 @@ pub struct SeqView {
     pub tables: Vec<Vec<u32>>,
     /// Ring views by group, sinks first; empty for groups without a fixed ring.
     pub rings: Vec<Vec<u32>>,
+    /// By group: entries that are pages of its sealed pool.
+    pub sealed: Vec<u32>,
 }
 
 /// An implementation of the control plane.
@@ -259,6 +282,12 @@ pub trait Oracle {
     fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>, Vec<Span>)>;
     /// Media spans of a live sequence.
     fn spans(&self, seq: Seq) -> Vec<Span>;
+    /// Which opening of a namespace is the present one; `None` while it is closed.
+    fn opening(&self, ns: u16) -> Option<u64>;
+    /// Something that keeps a namespace open.
+    fn user(&self, ns: u16) -> Option<Owner>;
+    /// How many entries of a live sequence's row are sealed.
+    fn sealed(&self, seq: Seq, group: u16) -> u32;
 }
 
 /// Pads the accept list to the plan: the last entry repeats, an empty list accepts everything.

@@ -131,6 +131,16 @@ pub enum Op {
     Move { ns: u16, tokens: Vec<u32>, hot: bool },
     /// Sets a namespace's quota in a pool; 0 = none.
     SetQuota { ns: u16, pool: u16, pages: u32 },
+    /// Ends a namespace that nobody uses.
+    CloseSpace { ns: u16 },
+    /// Opens a namespace again, or finds it open.
+    OpenSpace { ns: u16 },
+    /// Makes the rows of the caller's table show these sequences, by what changed since the last time.
+    Export { seqs: Vec<Seq> },
+    /// Writes a window as a ring with this many columns.
+    Ring { seq: Seq, group: u16, columns: u32 },
+    /// Promises that the pages of a planned sequence below entry `upto` become sealed pages.
+    Seal { seq: Seq, group: u16, upto: u32 },
     /// Takes the events since the last drain.
     Drain,
     /// Runs the invariant check.

@@ -117,7 +117,14 @@ impl Harness {
             Op::PlanBegin { tick } if self.is_fresh_begin(*tick) => {
                 self.begun = Some(self.digests.clone());
             }
-            Op::PlanAdd { .. } | Op::PlanCancel | Op::Lookup { .. } | Op::Drain | Op::Check => {}
+            Op::PlanAdd { .. }
+            | Op::Seal { .. }
+            | Op::PlanCancel
+            | Op::Lookup { .. }
+            | Op::Export { .. }
+            | Op::Ring { .. }
+            | Op::Drain
+            | Op::Check => {}
             _ => self.begun = None,
         }
     }

@@ -5,7 +5,9 @@
 
 mod answers;
 mod config;
+mod exports;
 mod retain;
+mod spaces;
 mod tables;
 
 pub(crate) use config::roomy_chunks;
@@ -17,10 +19,10 @@ use kvfolio::{
     Prompt, SequenceId, Source, TicketId, TransferId,
 };
 
-use crate::machine::{
-    Copy, Event, EventKind, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time,
-};
+use crate::machine::{Copy, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time};
+use crate::mirror::Mirror;
 use crate::op::{Accept as Accepted, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
+use crate::space_names::SpaceNames;
 use crate::spec::{IndexKind, Spec};
 use answers::refusal;
 
@@ -42,6 +44,8 @@ pub struct RustMachine {
     spec: Spec,
     flavour: Flavour,
     namespaces: Vec<NamespaceId>,
+    names: SpaceNames,
+    mirror: Mirror,
     sequences: BTreeMap<Seq, SequenceId>,
     tickets: BTreeMap<Ticket, TicketId>,
     /// The spans that each ticket was asked for.
@@ -66,23 +70,27 @@ impl RustMachine {
                 IndexKind::None => IndexKind::None,
             };
         }
-        let mut cache = config::OwnedCache::new(&spec)?;
-        let mut namespaces = Vec::new();
-        for key in &spec.namespaces {
-            let id = cache.get_mut().namespace_open(&config::namespace(key));
-            namespaces.push(id.map_err(|error| error.to_string())?);
-        }
-        Ok(Self {
+        let cache = config::OwnedCache::new(&spec)?;
+        let mut machine = Self {
             cache,
-            spec,
             flavour,
-            namespaces,
+            namespaces: vec![NamespaceId::from_bits(u64::MAX); spec.namespaces.len()],
+            names: SpaceNames::default(),
+            mirror: Mirror::default(),
+            spec,
             sequences: BTreeMap::new(),
             tickets: BTreeMap::new(),
             ticket_spans: BTreeMap::new(),
             leases: BTreeMap::new(),
             transfers: BTreeMap::new(),
-        })
+        };
+        for ns in 0..machine.spec.namespaces.len() as u16 {
+            match machine.open_space(ns) {
+                Ok(_) | Err(Error::Shortage(_)) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(machine)
     }
 
     fn cache(&mut self) -> &mut Cache<'static> {
@@ -154,6 +162,10 @@ impl RustMachine {
             Op::Lease { .. } | Op::EndLease { .. } | Op::SetClass { .. } | Op::Move { .. } | Op::SetQuota { .. } => {
                 self.retain(op)
             }
+            Op::CloseSpace { ns } => self.close_space(*ns),
+            Op::OpenSpace { ns } => self.open_space(*ns),
+            Op::Export { seqs } => self.export(seqs),
+            Op::Ring { seq, group, columns } => self.ring_view(*seq, *group, *columns),
             Op::Drain => Ok(self.drain()),
             Op::Check => Ok(Outcome::OK),
             Op::Lookup { .. } | Op::Match { .. } | Op::Drop { .. } => self.find(op),
@@ -214,6 +226,10 @@ impl RustMachine {
                 let id = self.seq(*seq);
                 done(self.cache().plan_add(id, *count, tokens.as_deref()))
             }
+            Op::Seal { seq, group, upto } => {
+                let id = self.seq(*seq);
+                done(self.cache().plan_seal(id, GroupId::new(*group), *upto))
+            }
             Op::PlanFinish => self.finish(),
             Op::PlanCancel => done(self.cache().plan_cancel()),
             Op::PlanCommit { accepts } => {
@@ -256,6 +272,7 @@ impl RustMachine {
             src: copy.source.get(),
             dst: copy.target.get(),
             tokens: copy.tokens,
+            seals: copy.seals,
         }));
         assert_eq!(view.copies.len(), report.copies as usize, "the report's copies");
         view.scrubs.extend(self.cache().scrubs().map(|(pool, page)| (pool.get(), page.get())));
@@ -270,29 +287,6 @@ impl RustMachine {
             view.positions = positions;
         }
         Ok(Outcome::ok(Value::Plan(view)))
-    }
-
-    fn drain(&mut self) -> Outcome {
-        let mut events = vec![kvfolio::Event::default(); self.spec.max_events()];
-        let (count, lost) = self.cache().read_events(&mut events);
-        events.truncate(count);
-        let slots: BTreeMap<u32, u16> = (0..).zip(&self.namespaces).map(|(ns, id)| (id.to_bits() as u32, ns)).collect();
-        let event = |event: kvfolio::Event| {
-            Some(Event {
-                kind: match event.kind {
-                    kvfolio::EventKind::Stored => EventKind::Stored,
-                    kvfolio::EventKind::Removed => EventKind::Removed,
-                    _ => EventKind::Cleared,
-                },
-                group: event.group,
-                page: event.page,
-                // The default namespace is open even where the scenario does not use it.
-                ns: Some(*slots.get(&event.namespace)?),
-                key: event.key,
-                parent: event.parent_key,
-            })
-        };
-        Outcome::ok(Value::Events(events.into_iter().filter_map(event).collect(), lost))
     }
 }
 
@@ -353,12 +347,14 @@ impl Machine for RustMachine {
         let info = self.cache.get().sequence_info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u16).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u16).map(|group| self.ring(id, group).expect("a live ring"));
+        let sealed = |group| self.cache.get().sealed_pages(id, GroupId::new(group)).expect("a live row");
         Some(SeqView {
             len: info.len,
             verified: info.verified,
             published: info.published,
             tables: tables.collect(),
             rings: rings.collect(),
+            sealed: (0..self.spec.groups.len() as u16).map(sealed).collect(),
         })
     }
 

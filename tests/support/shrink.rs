@@ -42,8 +42,10 @@ pub fn numbers(spec: &Spec, ops: &[Op], fails: &dyn Fn(&Spec, &[Op]) -> bool) ->
             let mut candidate = wire.clone();
             candidate[at] = smaller;
             let (spec, ops) = bytes::decode(&candidate);
-            let limits =
-                |spec: &Spec| (spec.table_chunks, spec.classes, spec.leases, spec.quotas, spec.tail, spec.scrub);
+            let limits = |spec: &Spec| {
+                let counts = (spec.table_chunks, spec.classes, spec.leases, spec.quotas, spec.copies);
+                (counts, spec.tail, spec.scrub)
+            };
             if ops.len() <= best.1.len() && limits(&spec) == limits(&best.0) && fails(&spec, &ops) {
                 best = (spec, ops);
                 wire = candidate;

@@ -65,12 +65,14 @@ pub struct GroupSpec {
     pub contiguous: bool,
     /// Most tokens of one plan for a fixed ring; 0 = no ring.
     pub ring: u32,
+    /// The pool of its sealed pages, where its rows span two pools. For full groups only.
+    pub sealed: Option<u16>,
 }
 
 impl GroupSpec {
     /// A full group of one token a page in pool 0.
     pub const FULL: Self =
-        Self { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false, ring: 0 };
+        Self { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false, ring: 0, sealed: None };
 }
 
 /// What must be equal before tokens are compared.
@@ -93,7 +95,7 @@ pub struct Spec {
     pub pools: Vec<PoolSpec>,
     /// Groups, by index.
     pub groups: Vec<GroupSpec>,
-    /// Namespaces, opened in this order before the first op. Never empty.
+    /// Namespaces, opened in this order before the first op, as far as there is room. Never empty.
     pub namespaces: Vec<NamespaceSpec>,
     /// Kind of prefix index.
     pub index: IndexKind,
@@ -121,6 +123,12 @@ pub struct Spec {
     pub quotas: u32,
     /// Media spans stored.
     pub spans: u32,
+    /// Nodes of the index where no group is full.
+    pub nodes: u32,
+    /// Namespaces open at once, the one with all zeros included.
+    pub spaces: u32,
+    /// Records of copies of one plan: one for each copy, and one more for each seal.
+    pub copies: u32,
     /// Seed of the candidate hash.
     pub seed: u32,
 }
@@ -144,6 +152,9 @@ impl Default for Spec {
             leases: 0,
             quotas: 0,
             spans: 0,
+            nodes: 0,
+            spaces: 0,
+            copies: 0,
             seed: 0,
         }
     }
@@ -183,6 +194,35 @@ impl Spec {
         self.groups.iter().position(|g| g.kind == GroupKind::Full)
     }
 
+    /// Whether the index has nodes of its own, for want of a full group.
+    pub fn is_hidden(&self) -> bool {
+        self.index != IndexKind::None && self.anchor().is_none()
+    }
+
+    /// Nodes of such an index, default applied.
+    pub fn max_nodes(&self) -> u32 {
+        or(self.nodes, 64 + 2 * self.pools.iter().map(|pool| pool.pages).sum::<u32>())
+    }
+
+    /// Whether some rows span two pools.
+    pub fn has_seals(&self) -> bool {
+        self.groups.iter().any(|group| group.sealed.is_some())
+    }
+
+    /// Records of copies of one plan, default applied; 0 = what the implementation takes where nothing is sealed.
+    pub fn max_copies(&self) -> u32 {
+        if self.copies > 0 || !self.has_seals() {
+            return self.copies;
+        }
+        let pages = self.pools.iter().map(|pool| pool.pages).sum::<u32>();
+        2 * pages + 3 * (self.groups.len() * self.max_sequences()) as u32
+    }
+
+    /// The group under which events name nodes.
+    pub fn node_group(&self) -> u16 {
+        self.anchor().unwrap_or(if self.is_hidden() { self.groups.len() } else { 0 }) as u16
+    }
+
     /// The largest page size: hits are multiples of it.
     pub fn hit_step(&self) -> u32 {
         self.groups.iter().map(|g| g.page_tokens).max().unwrap_or(1)
@@ -203,6 +243,11 @@ impl Spec {
         or(self.transfers, capacity::TRANSFERS) as usize
     }
 
+    /// Namespaces open at once, default applied: all, and that with all zeros.
+    pub fn max_spaces(&self) -> usize {
+        or(self.spaces, self.namespaces.len() as u32 + 1) as usize
+    }
+
     /// Event records, default applied.
     pub fn max_events(&self) -> usize {
         or(self.events, capacity::EVENTS) as usize
@@ -216,9 +261,8 @@ impl Spec {
             && self.groups.len() <= 1024
             && !self.namespaces.is_empty()
             && self.groups.iter().all(|g| self.group_is_valid(g))
-            && (self.index == IndexKind::None || self.anchor().is_some())
             && self.classes <= 63
-            && self.quotas as usize <= self.namespaces.len().min(64)
+            && self.quotas as usize <= self.namespaces.len().min(self.max_spaces()).min(64)
     }
 
     fn group_is_valid(&self, group: &GroupSpec) -> bool {
@@ -226,7 +270,9 @@ impl Spec {
             GroupKind::Full => group.ring == 0,
             GroupKind::Window { window, .. } => window >= 1,
         };
+        let is_pool = |pool: u16| pool != group.pool && usize::from(pool) < self.pools.len();
         window
+            && group.sealed.is_none_or(|pool| group.kind == GroupKind::Full && is_pool(pool))
             && group.page_tokens.is_power_of_two()
             && group.page_tokens <= 256
             && usize::from(group.pool) < self.pools.len()
@@ -257,11 +303,14 @@ impl GroupSpec {
 
     /// Columns of its fixed ring, `R = ceil((W + n_max - 1) / P) + 1`; 0 when it has none.
     pub fn ring_columns(&self) -> u32 {
+        if self.ring > 0 { self.columns(self.ring) } else { 0 }
+    }
+
+    /// Columns of a ring that shows the window while up to `tokens` tokens are added.
+    pub fn columns(&self, tokens: u32) -> u32 {
         match self.kind {
-            GroupKind::Window { window, .. } if self.ring > 0 => {
-                (window + self.ring - 1).div_ceil(self.page_tokens) + 1
-            }
-            _ => 0,
+            GroupKind::Window { window, .. } => (window + tokens).saturating_sub(1).div_ceil(self.page_tokens) + 1,
+            GroupKind::Full => 0,
         }
     }
 

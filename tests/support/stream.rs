@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::op::Op;
 use crate::rng::Rng;
 use crate::runner::{self, Harness};
-use crate::spec::{GroupKind, GroupSpec, IndexKind, Spec};
+use crate::spec::Spec;
 
 /// Makes the machines that must agree with the model on a configuration.
 pub type Build<'b> = &'b dyn Fn(&Spec) -> Result<Vec<Box<dyn Machine>>, String>;
@@ -26,15 +26,13 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
     let mut rng = Rng::new(seed);
     let (mut spec, mut ops) = bytes::decode(&rng.bytes(len));
     spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
-    (spec.leases, spec.spans) = (spec.leases.min(16), spec.spans.min(256));
+    (spec.leases, spec.spans, spec.nodes) = (spec.leases.min(16), spec.spans.min(256), spec.nodes.min(256));
+    spec.spaces = spec.spaces.min(64);
     spec.groups.truncate(6);
-    if spec.anchor().is_none() {
-        spec.groups[0].kind = GroupKind::Full;
-        spec.groups[0].ring = 0;
-    }
     let limits =
         [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.events, &mut spec.table_chunks];
     limits.into_iter().for_each(|limit| *limit = 0);
+    spec.copies = spec.copies.min(1 << 10);
     (spec.classes, spec.leases, spec.quotas) = (0, 0, 0);
     ops.retain(op_is_small);
     (spec, ops)
@@ -44,14 +42,13 @@ pub fn random_program(seed: u64, len: usize) -> (Spec, Vec<Op>) {
 pub fn bound(spec: &mut Spec, ops: &mut Vec<Op>) {
     spec.pools.iter_mut().for_each(|pool| pool.pages = pool.pages.min(64));
     spec.groups.truncate(6);
-    if spec.index != IndexKind::None && spec.anchor().is_none() {
-        spec.groups[0] = GroupSpec { kind: GroupKind::Full, ring: 0, ..spec.groups[0] };
-    }
     for limit in [&mut spec.sequences, &mut spec.tickets, &mut spec.transfers, &mut spec.leases] {
         *limit = (*limit).min(32);
     }
-    (spec.events, spec.spans) = (spec.events.min(1 << 10), spec.spans.min(256));
+    (spec.events, spec.spans, spec.nodes) = (spec.events.min(1 << 10), spec.spans.min(256), spec.nodes.min(1 << 10));
+    spec.spaces = spec.spaces.min(64);
     spec.table_chunks = spec.table_chunks.min(1 << 12);
+    spec.copies = spec.copies.min(1 << 10);
     ops.retain(op_is_small);
 }
 

@@ -92,9 +92,6 @@ impl Cache<'_> {
 
     /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
     fn promise(&mut self, mut growth: Growth) -> Result<u32, Error> {
-        if self.limits.is_hidden() && growth.flags & HAS_IDS == 0 {
-            growth.flags |= NO_NODE; // where the index has nodes of its own, a token without an id gets none
-        }
         let extras = self.may_add(&mut growth)?;
         for index in 0..self.limits.pools {
             self.pages.pools.with(index, |pool| pool.promised = pool.promised.saturating_add(pool.asked));
@@ -115,9 +112,9 @@ impl Cache<'_> {
             self.may_turn(growth)?;
         }
         let mut extras = self.ask(growth);
-        if let Some(short) = self.first_short_pool() {
-            if self.limits.is_hidden() && short == self.limits.anchor_pool {
-                growth.flags |= NO_NODE;
+        if self.first_short_pool().is_some() {
+            if self.limits.is_hidden() && self.is_short(self.limits.anchor_pool) {
+                growth.flags |= NO_NODE; // opaque from here on rather than refused: nodes hold no bytes
                 extras = self.ask(growth);
             }
             if self.first_short_pool().is_some() {
@@ -129,7 +126,7 @@ impl Cache<'_> {
                 return Err(shortage.into());
             }
         }
-        match self.may_charge(growth).and_then(|()| self.may_take(growth, &extras)) {
+        match self.may_charge_growth(growth).and_then(|()| self.may_take(growth, &extras)) {
             Ok(()) => Ok(extras),
             Err(error) => {
                 self.unmark_in_place(growth);
@@ -178,10 +175,14 @@ impl Cache<'_> {
         if self.limits.is_hidden() && index == self.limits.anchor {
             let sequence = self.holders.get(growth.holder);
             let end = self.row_end(index, sequence, growth.len);
-            let grows = growth.flags & NO_NODE == 0 && sequence.known == growth.len;
-            return (end, if grows { group.pages(growth.end()) } else { end });
+            return (end, if self.takes_nodes(growth) { group.pages(growth.end()) } else { end });
         }
         (group.entries(growth.len), group.entries(growth.end()))
+    }
+
+    /// Whether a growth goes on in the hidden anchor's row, which ends where the sequence becomes opaque.
+    fn takes_nodes(&self, growth: &Growth) -> bool {
+        growth.flags & NO_NODE == 0 && self.holders.get(growth.holder).known == growth.len
     }
 
     /// Whether the page that the next token falls into must be copied first.
@@ -209,13 +210,15 @@ impl Cache<'_> {
         if growth.len & group.page_tokens().wrapping_sub(1) == 0 {
             return NULL;
         }
-        // Of the hidden anchor there may be none: its row ends where the sequence became opaque.
+        if self.limits.is_hidden() && index == self.limits.anchor && !self.takes_nodes(growth) {
+            return NULL; // nothing is written to a node
+        }
         self.tables.get(growth.holder, index, growth.len >> group.shift)
     }
 
     /// Notes in shared private pages that one of their entries will be replaced, so that of n writers the last need
     /// not copy.
-    fn mark_replaced(&mut self, growth: &Growth) {
+    pub(super) fn mark_replaced(&mut self, growth: &Growth) {
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             if self.needs_copy(index, &group, growth) {
@@ -228,10 +231,12 @@ impl Cache<'_> {
     }
 
     fn first_short_pool(&self) -> Option<u32> {
-        (0..self.limits.pools).find(|&index| {
-            let pool = self.pages.pools.get(index);
-            pool.asked > pool.available()
-        })
+        (0..self.limits.pools).find(|&index| self.is_short(index))
+    }
+
+    fn is_short(&self, pool: u32) -> bool {
+        let pool = self.pages.pools.get(pool);
+        pool.asked > pool.available()
     }
 
     /// Gives a plan up while it is built. The digest is what it was at `plan_begin`.
@@ -261,18 +266,8 @@ impl Cache<'_> {
         }
         self.pages.forget_quota_promises();
         self.plan.chunks = 0;
-        if core::mem::take(&mut self.plan.copies_promised) == 0 {
-            return;
-        }
-        for nth in 0..self.plan.entry_count {
-            let growth = self.planned_growth(nth);
-            for index in 0..self.limits.groups {
-                let group = self.groups.get(index);
-                let page = self.cut_page(index, &group, &growth);
-                if page != NULL && !self.pages.is_indexed(page) && self.pages.replaced(page) != 0 {
-                    self.pages.set_replaced(page, 0);
-                }
-            }
+        if core::mem::take(&mut self.plan.copies_promised) > 0 {
+            self.unmark_replaced();
         }
     }
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::mem::bump;
 use crate::namespace::UNKNOWN_OWNER;
 use crate::pages::{Holder, NULL, Pages};
+use crate::sequence::Sequence;
 use crate::width::Id;
 
 /// What became of one sequence's tokens.
@@ -150,8 +151,30 @@ impl Cache<'_> {
         {
             self.index.store_from(&self.tables, self.limits.anchor, holder, from, tokens);
         }
+        if flags & NO_NODE != 0 && accepted > 0 {
+            self.leave_cut_node(holder);
+        }
+        if self.limits.is_hidden() && flags & HAS_IDS == 0 && tokens.is_none() {
+            // Without ids the sequence is opaque from here on, and what was taken for them goes back.
+            let end = self.anchor().pages(self.holders.get(holder).known);
+            self.release_row(holder, self.limits.anchor, end, Holder::Live);
+        }
         if accepted < count && flags & IN_PAGE == 0 {
             self.give_back(holder, from.wrapping_add(accepted), from.wrapping_add(count));
+        }
+    }
+
+    /// A sequence that gets no node for its next token, and whose last one is a published node that was cut, leaves that one:
+    /// what it computes from here on is not what the node says.
+    fn leave_cut_node(&mut self, holder: u32) {
+        let &Sequence { len, depth, .. } = self.holders.get(holder);
+        if depth << self.index.shift > len {
+            let keep = depth.wrapping_sub(1);
+            self.holders.with(holder, |sequence| {
+                sequence.known = sequence.known.min(keep << self.index.shift);
+                sequence.inherited = sequence.inherited.min(keep);
+            });
+            self.release_path(holder, keep, keep, Holder::Live);
         }
     }
 
@@ -249,6 +272,10 @@ impl Cache<'_> {
     fn undo_copy(&mut self, nth: u32) {
         let copy = self.plan.copy(nth);
         let holder = self.plan.entries.get(copy.entry).holder;
+        if copy.target == NULL {
+            self.pages.set_replaced_if_private(copy.source);
+            return self.pages.unhold(copy.source, Holder::Live); // the sequence has no such entry any more
+        }
         self.tables.set(holder, copy.group, copy.at, copy.source);
         if copy.kind == OF_SEAL {
             let sealed = self.tables.sealed(holder, copy.group).min(copy.at);

@@ -118,7 +118,7 @@ impl Cache<'_> {
             sequence.known
         });
         let tokens = self.plan.entries.at(nth).map_or(&[][..], |entry| self.plan.staged_tokens(entry));
-        if known == len {
+        if known == len && growth.flags & NO_NODE == 0 {
             self.index.store_from(&self.tables, self.limits.anchor, holder, len, tokens);
         }
         if changed {
@@ -231,16 +231,17 @@ impl Cache<'_> {
         let before = self.pages.traits.owner.get(page);
         self.pages.traits.owner.set(page, owner);
         self.pages.charge(page);
-        if before != 0 && before != owner && !self.plan.scrubs.is_empty() {
+        let has_bytes = !self.limits.is_hidden() || page > self.limits.indexed;
+        if before != 0 && before != owner && has_bytes && !self.plan.scrubs.is_empty() {
             self.plan.scrubs.set(self.plan.scrub_count, page);
             self.plan.scrub_count = self.plan.scrub_count.saturating_add(1);
         }
     }
 
-    /// How many copies are listed. Those of rings without tokens are not.
+    /// How many copies are listed. Those of rings without tokens, and of the index's own nodes, are not.
     #[inline(never)] // its stack is not finish's
     fn listed_copies(&self) -> u32 {
-        if self.limits.rings { count(self.copies().count()) } else { self.plan.copy_count }
+        if self.limits.rings || self.limits.is_hidden() { count(self.copies().count()) } else { self.plan.copy_count }
     }
 
     /// The copies of the last finished plan, in the order in which they must be listed; all run before any write.

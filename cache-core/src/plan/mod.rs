@@ -13,6 +13,7 @@
 mod add;
 mod commit;
 mod estimate;
+mod failed_load;
 mod finish;
 mod in_place;
 mod last_owner;

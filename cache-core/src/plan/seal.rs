@@ -5,7 +5,7 @@
 
 use super::{OF_SEAL, Plan, PlanCopy};
 use crate::cache::Cache;
-use crate::error::{Error, Resource, Shortage};
+use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::ids::{GroupId, SequenceId};
 use crate::pages::NULL;
 
@@ -16,7 +16,8 @@ impl Cache<'_> {
     ///
     /// # Errors
     /// `Argument` for a group without a sealed pool, or an entry that is sealed already or not full; `PlanState`;
-    /// a shortage; `Stale`.
+    /// a shortage of pages, of the namespace's quota, or of copies, of which a seal takes one more than it has pages; with
+    /// `Never` the most entries that an empty cache could seal; `Stale`.
     pub fn plan_seal(&mut self, id: SequenceId, group: GroupId, upto: u32) -> Result<(), Error> {
         if !self.plan.is_building() {
             return Err(Error::PlanState);
@@ -32,32 +33,59 @@ impl Cache<'_> {
             return Err(Error::PlanState);
         }
         let is_there = |seal: PlanCopy| seal.entry == sequence.plan.wrapping_sub(1) && seal.group == index;
-        if (0..self.plan.seal_count).any(|nth| is_there(self.plan.copies.get(nth))) {
+        if self.plan.seals().any(is_there) {
             return Err(Error::Duplicate);
         }
         let need = upto.wrapping_sub(from);
         let pool = group.sealed_pool.wrapping_sub(1);
-        let state = self.pages.pools.get(pool);
-        if need > state.available() {
-            return Err(Shortage {
-                reclaimable: state.cached,
-                pending: state.pending,
-                ..Shortage::of(Resource::Pages, need, state.free.saturating_sub(state.promised))
-            }
-            .into());
+        let entry = sequence.plan.wrapping_sub(1);
+        for other in 0..self.limits.pools {
+            self.pages.pools.with(other, |state| state.asked = if other == pool { need } else { 0 });
         }
+        let alone = self.alone_in(pool, &self.planned_growth(entry));
+        // The highest entry that could be sealed with so many pages, where that is below `upto`.
+        let most = |pages: u32| {
+            let room = u64::from(pages).saturating_sub(alone);
+            (u64::from(need) > room).then(|| from.saturating_add(u32::try_from(room).unwrap_or(u32::MAX)))
+        };
+        if let Some(short) = self.seal_shortage(pool, index, most) {
+            return Err(short.into());
+        }
+        self.may_charge(holder, |_, _, limit| most(limit))?;
         // One record keeps the seal until finish; its copies come after it.
         let room = self.plan.copies.len().saturating_sub(self.plan.copies_promised);
         if need.wrapping_add(1) > room {
             return Err(Shortage::of(Resource::PlanCopies, need.wrapping_add(1), room).into());
         }
         self.pages.pools.with(pool, |state| state.promised = state.promised.saturating_add(need));
-        let entry = sequence.plan.wrapping_sub(1);
+        self.promise_quota(holder);
         let seal = PlanCopy { entry, group: index, tokens: need, at: from, kind: OF_SEAL, ..PlanCopy::default() };
         self.plan.copies.set(self.plan.seal_count, seal);
         self.plan.seal_count = self.plan.seal_count.wrapping_add(1);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(need).saturating_add(1);
         Ok(())
+    }
+
+    /// Why a pool has not the pages that a seal of a group asks for.
+    fn seal_shortage(&self, pool: u32, index: u32, most: impl Fn(u32) -> Option<u32>) -> Option<Shortage> {
+        let state = self.pages.pools.get(pool);
+        if state.asked <= state.available() {
+            return None;
+        }
+        let never = most(state.pages);
+        let outcome = match never {
+            Some(_) => Outcome::Never,
+            None if state.asked <= state.available().saturating_add(state.pending) => Outcome::Pending,
+            None => Outcome::Retry,
+        };
+        Some(Shortage {
+            outcome,
+            group: GroupId::new(u16::try_from(index).unwrap_or(0)),
+            reclaimable: state.cached.min(state.available()),
+            pending: state.pending,
+            most: never.unwrap_or(0),
+            ..Shortage::of(Resource::Pages, state.asked, state.free.saturating_sub(state.promised))
+        })
     }
 
     /// Assigns sealed pages. The records of the seals are at the start of the copies, which begin behind them.
@@ -87,6 +115,17 @@ impl Cache<'_> {
         }
     }
 
+    /// Entries of a row that are sealed for good: what the finished plan seals is not yet.
+    pub(crate) fn sealed_for_good(&self, holder: u32, index: u32) -> u32 {
+        let sealed = self.tables.sealed(holder, index);
+        let plan = self.holders.get(holder).plan;
+        if plan == 0 || !self.plan.is_finished() {
+            return sealed;
+        }
+        let own = self.plan.seals().find(|seal| seal.entry == plan.wrapping_sub(1) && seal.group == index);
+        own.map_or(sealed, |seal| seal.at)
+    }
+
     /// Entries of a row that are pages of the group's sealed pool: the boundary where a row spans two pools.
     ///
     /// # Errors
@@ -101,6 +140,15 @@ impl Plan<'_> {
     pub(super) fn note_copy(&mut self, copy: PlanCopy) {
         self.copies.set(self.seal_count.wrapping_add(self.copy_count), copy);
         self.copy_count = self.copy_count.saturating_add(1);
+    }
+
+    /// Records of the plan's seals.
+    pub(crate) fn seals(&self) -> impl Iterator<Item = PlanCopy> + '_ {
+        (0..self.seal_count).map(|nth| self.copies.get(nth))
+    }
+
+    pub(super) fn with_copy(&mut self, nth: u32, change: impl FnOnce(&mut PlanCopy)) {
+        self.copies.with(self.seal_count.wrapping_add(nth), change);
     }
 
     /// A copy of the finished plan.

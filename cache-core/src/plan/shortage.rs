@@ -42,15 +42,19 @@ impl Cache<'_> {
     pub(super) fn fits_alone(&self, holder: u32, len: u32, count: u32) -> bool {
         self.turns(count)
             && (0..self.limits.pools).all(|pool| {
-                let need = (0..self.visible_groups()).fold(0_u64, |sum, index| {
-                    sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count)))
-                });
-                need <= u64::from(self.pages.pools.get(pool).pages)
+                let growth = Growth { holder, len, count, flags: 0 };
+                self.alone_in(pool, &growth) <= u64::from(self.pages.pools.get(pool).pages)
             })
     }
 
-    /// Pages of a pool that one group of a sequence needs while the sequence gains `count` tokens.
-    pub(crate) fn resident_in(&self, pool: u32, holder: u32, index: u32, len: u32, count: u32) -> u32 {
+    /// Pages of a pool that a sequence occupies while it grows.
+    pub(crate) fn alone_in(&self, pool: u32, growth: &Growth) -> u64 {
+        let &Growth { holder, len, count, .. } = growth;
+        (0..self.visible_groups())
+            .fold(0, |sum: u64, index| sum.saturating_add(u64::from(self.resident_in(pool, holder, index, len, count))))
+    }
+
+    fn resident_in(&self, pool: u32, holder: u32, index: u32, len: u32, count: u32) -> u32 {
         let Some(group) = self.groups.at(index) else { return 0 };
         let sealed = self.tables.sealed(holder, index).saturating_sub(self.tables.first(holder, index));
         let open = if group.pool == pool { group.resident(len, count).saturating_sub(sealed) } else { 0 };

@@ -1,23 +1,10 @@
 //! Ops on the wire.
 
+use super::kinds::{blank, code_of, kind_of};
 use super::wire::{Reader, Wire, Writer};
-use crate::op::{Accept, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
+use crate::op::{Accept, Op, Owner, Pos, Seq, Span, Ticket, Time};
 use crate::spec::Spec;
 use crate::text::runs;
-
-/// Kinds by opcode. The first byte of an op selects from here by its remainder; frequent kinds have
-/// several places and are written with their first.
-const KINDS: &[Kind] = {
-    use Kind::*;
-    &[
-        Open, OpenTicket, Fork, Truncate, Close, Begin, Add, Finish, Cancel, Commit, Abort, Reserve, Append, Verify,
-        Publish, Lookup, Match, Drop, Evict, Clear, IoBegin, IoEnd, Advance, Lease, SetClass, SetQuota, Drain, Check,
-        AddSpans, EndLease, Move, // Weights.
-        Open, Open, OpenTicket, OpenTicket, Fork, Truncate, Close, Close, Close, Begin, Add, Add, Add, Finish, Finish,
-        Commit, Commit, Reserve, Append, Append, Append, Append, Append, Append, Append, Verify, Match, Match, Match,
-        Match, Match, Drop, Evict, Publish,
-    ]
-};
 
 /// Most tokens in one list.
 const MAX_TOKENS: usize = 1 << 16;
@@ -26,136 +13,22 @@ const MAX_RUN: u32 = 1 << 12;
 /// Largest count or position.
 const MAX_POS: u32 = 1 << 16;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Open,
-    OpenTicket,
-    Fork,
-    Truncate,
-    Close,
-    Begin,
-    Add,
-    Finish,
-    Cancel,
-    Commit,
-    Abort,
-    Reserve,
-    Append,
-    Verify,
-    Publish,
-    Lookup,
-    Match,
-    Drop,
-    Evict,
-    Clear,
-    IoBegin,
-    IoEnd,
-    Advance,
-    Lease,
-    SetClass,
-    SetQuota,
-    Drain,
-    Check,
-    AddSpans,
-    EndLease,
-    Move,
-}
-
-pub(super) fn read(reader: &mut Reader<'_>, spec: &Spec) -> Op {
-    let code = usize::from(reader.byte()) % KINDS.len();
-    let mut op = blank(KINDS.get(code).copied().unwrap_or(Kind::Check));
+pub(super) fn read(reader: &mut Reader<'_>, spec: &Spec, version: u8) -> Op {
+    let mut op = blank(kind_of(reader.byte(), version));
     visit(reader, &mut op, spec);
     op
 }
 
 pub(super) fn write(writer: &mut Writer, op: &Op, spec: &Spec) {
-    let kind = kind(op);
-    let code = KINDS.iter().position(|k| *k == kind).unwrap_or(0);
-    writer.byte(code as u8);
+    writer.byte(code_of(op));
     visit(writer, &mut op.clone(), spec);
-}
-
-const fn kind(op: &Op) -> Kind {
-    match op {
-        Op::Open { .. } => Kind::Open,
-        Op::OpenTicket { .. } => Kind::OpenTicket,
-        Op::Fork { .. } => Kind::Fork,
-        Op::Truncate { .. } => Kind::Truncate,
-        Op::Close { .. } => Kind::Close,
-        Op::PlanBegin { .. } => Kind::Begin,
-        Op::PlanAdd { .. } => Kind::Add,
-        Op::PlanFinish => Kind::Finish,
-        Op::PlanCancel => Kind::Cancel,
-        Op::PlanCommit { .. } => Kind::Commit,
-        Op::PlanAbort => Kind::Abort,
-        Op::Reserve { .. } => Kind::Reserve,
-        Op::Append { .. } => Kind::Append,
-        Op::Verify { .. } => Kind::Verify,
-        Op::Publish { .. } => Kind::Publish,
-        Op::Lookup { .. } => Kind::Lookup,
-        Op::Match { .. } => Kind::Match,
-        Op::Drop { .. } => Kind::Drop,
-        Op::Evict { .. } => Kind::Evict,
-        Op::Clear { .. } => Kind::Clear,
-        Op::IoBegin { .. } => Kind::IoBegin,
-        Op::IoEnd { .. } => Kind::IoEnd,
-        Op::Advance { .. } => Kind::Advance,
-        Op::Lease { .. } => Kind::Lease,
-        Op::SetClass { .. } => Kind::SetClass,
-        Op::SetQuota { .. } => Kind::SetQuota,
-        Op::Drain => Kind::Drain,
-        Op::Check => Kind::Check,
-        Op::AddSpans { .. } => Kind::AddSpans,
-        Op::EndLease { .. } => Kind::EndLease,
-        Op::Move { .. } => Kind::Move,
-    }
-}
-
-fn blank(kind: Kind) -> Op {
-    let seq = Seq(0);
-    let ticket = Ticket(0);
-    let transfer = Transfer(0);
-    let owner = Owner::Seq(seq);
-    let tick = Time::After(0);
-    match kind {
-        Kind::Open => Op::Open { seq, ns: 0, class: 0, spans: Vec::new() },
-        Kind::OpenTicket => Op::OpenTicket { seq, ticket, class: 0 },
-        Kind::AddSpans => Op::AddSpans { seq, spans: Vec::new() },
-        Kind::Fork => Op::Fork { source: seq, children: Vec::new(), at: Pos::Back(0) },
-        Kind::Truncate => Op::Truncate { seq, len: Pos::Back(0) },
-        Kind::Close => Op::Close { seq, discard: false },
-        Kind::Begin => Op::PlanBegin { tick },
-        Kind::Add => Op::PlanAdd { seq, count: 0, tokens: None },
-        Kind::Finish => Op::PlanFinish,
-        Kind::Cancel => Op::PlanCancel,
-        Kind::Commit => Op::PlanCommit { accepts: Vec::new() },
-        Kind::Abort => Op::PlanAbort,
-        Kind::Reserve => Op::Reserve { seq, count: 0, tokens: None },
-        Kind::Append => Op::Append { seq, tokens: Vec::new() },
-        Kind::Verify => Op::Verify { seq, upto: Pos::Back(0) },
-        Kind::Publish => Op::Publish { budget: 0 },
-        Kind::Lookup => Op::Lookup { ns: 0, tokens: Vec::new(), limit: 0, spans: Vec::new() },
-        Kind::Match => Op::Match { ticket, ns: 0, tokens: Vec::new(), limit: 0, spans: Vec::new(), until: None },
-        Kind::Drop => Op::Drop { ticket },
-        Kind::Evict => Op::Evict { pool: 0, count: 0 },
-        Kind::Clear => Op::Clear { ns: None },
-        Kind::IoBegin => Op::IoBegin { transfer, owner, begin: 0, end: 0, load: false },
-        Kind::IoEnd => Op::IoEnd { transfer, ok: true },
-        Kind::Advance => Op::Advance { tick },
-        Kind::Lease => Op::Lease { lease: Lease(0), seq, upto: 0, until: tick },
-        Kind::EndLease => Op::EndLease { lease: Lease(0) },
-        Kind::SetClass => Op::SetClass { ns: 0, tokens: Vec::new(), class: 0 },
-        Kind::Move => Op::Move { ns: 0, tokens: Vec::new(), hot: false },
-        Kind::SetQuota => Op::SetQuota { ns: 0, pool: 0, pages: 0 },
-        Kind::Drain => Op::Drain,
-        Kind::Check => Op::Check,
-    }
 }
 
 fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
     let spaces = spec.namespaces.len() as u8;
     let pools = spec.pools.len() as u8;
     let classes = spec.classes.clamp(1, 63) as u8;
+    let groups = spec.groups.len().min(64) as u8;
     match op {
         Op::Open { seq, ns, class, spans } => {
             wire.u8(&mut seq.0, 8);
@@ -188,6 +61,21 @@ fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
         }
         Op::PlanBegin { tick } | Op::Advance { tick } => time(wire, tick),
         Op::PlanAdd { seq, count, tokens } | Op::Reserve { seq, count, tokens } => room(wire, seq, count, tokens),
+        Op::CloseSpace { ns } | Op::OpenSpace { ns } => wire.u16(ns, spaces),
+        Op::Export { seqs } => {
+            wire.list(seqs, 4, 63, 0, Seq(0));
+            seqs.iter_mut().for_each(|seq| wire.u8(&mut seq.0, 8));
+        }
+        Op::Ring { seq, group, columns } => {
+            wire.u8(&mut seq.0, 8);
+            wire.u16(group, groups);
+            wire.u32(columns, 12, MAX_POS);
+        }
+        Op::Seal { seq, group, upto } => {
+            wire.u8(&mut seq.0, 8);
+            wire.u16(group, groups);
+            wire.u32(upto, 6, MAX_POS);
+        }
         Op::PlanFinish | Op::PlanCancel | Op::PlanAbort | Op::Drain | Op::Check => {}
         Op::PlanCommit { accepts } => {
             wire.list(accepts, 3, 63, 0, Accept::default());

@@ -17,8 +17,9 @@ pub(super) fn read(reader: &mut Reader<'_>, version: u8) -> Spec {
         }
     }
     spec.namespaces = seen;
-    spec.quotas = spec.quotas.min(spec.namespaces.len() as u32);
-    if spec.index != IndexKind::None
+    spec.quotas = spec.quotas.min(spec.namespaces.len().min(spec.max_spaces()) as u32);
+    if version < 3
+        && spec.index != IndexKind::None
         && spec.anchor().is_none()
         && let Some(group) = spec.groups.first_mut()
     {
@@ -56,6 +57,9 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec, version: u8) {
             wire.flag(&mut spec.contiguous, 2);
             ring(wire, spec);
         }
+        if version >= 3 {
+            sealed(wire, spec, pools);
+        }
     }
     wire.list(&mut spec.namespaces, 2, 63, 1, NamespaceSpec::default());
     for (i, key) in (0..).zip(&mut spec.namespaces) {
@@ -79,6 +83,11 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec, version: u8) {
     ];
     for limit in limits {
         wire.u32(limit, 1, 1 << 20);
+    }
+    if version >= 3 {
+        wire.u32(&mut spec.nodes, 1, 1 << 20);
+        wire.u32(&mut spec.spaces, 1, 1 << 20);
+        wire.u32(&mut spec.copies, 1, 1 << 20);
     }
     spec.classes = spec.classes.min(63);
     wire.u32(&mut spec.seed, 4, u32::MAX);
@@ -129,5 +138,13 @@ fn ring(wire: &mut impl Wire, spec: &mut GroupSpec) {
         let mut spare = spec.ring.saturating_sub(1);
         wire.u32(&mut spare, 20, 1 << 20);
         spec.ring = spare + 1;
+    }
+}
+
+/// The pool of sealed pages; none where it would be the group's own.
+fn sealed(wire: &mut impl Wire, spec: &mut GroupSpec, pools: u64) {
+    if spec.kind == GroupKind::Full && wire.num(if spec.sealed.is_some() { 3 } else { 0 }, 4, 3) == 3 {
+        let pool = wire.num(u64::from(spec.sealed.unwrap_or(0)), 2, 15) % pools;
+        spec.sealed = Some(pool as u16).filter(|pool| *pool != spec.pool);
     }
 }

@@ -14,7 +14,7 @@ impl CMachine {
             ffi::KVF_ERR_BUSY | ffi::KVF_ERR_DUPLICATE => Status::Busy,
             ffi::KVF_ERR_PLAN_STATE => Status::State,
             ffi::KVF_ERR_WINDOW_LOST => Status::WindowLost,
-            ffi::KVF_ERR_UNSUPPORTED => Status::Unsupported,
+            ffi::KVF_ERR_UNSUPPORTED => Status::Sealed,
             ffi::KVF_RETRY | ffi::KVF_PENDING | ffi::KVF_NEVER => return self.short(status),
             other => panic!("status {other}"),
         };
@@ -33,6 +33,7 @@ impl CMachine {
             ffi::KVF_RESOURCE_KEY_PARTS => Resource::Spans,
             ffi::KVF_RESOURCE_LEASES => Resource::Leases,
             ffi::KVF_RESOURCE_QUOTAS => Resource::Quotas,
+            ffi::KVF_RESOURCE_NAMESPACES => Resource::Namespaces,
             _ => Resource::Plan,
         };
         let status = match status {

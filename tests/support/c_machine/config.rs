@@ -35,8 +35,8 @@ macro_rules! records {
 }
 
 records! {
-    kvf_accept, kvf_config, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info, kvf_page_ref,
-    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_ring_report, kvf_seq_info, kvf_shortage, kvf_violation
+    kvf_accept, kvf_config, kvf_delta_report, kvf_event, kvf_group_config, kvf_namespace_key, kvf_open_params, kvf_page_copy, kvf_page_info, kvf_page_ref,
+    kvf_plan_report, kvf_pool_config, kvf_pool_stats, kvf_prompt, kvf_ring_report, kvf_row_delta, kvf_row_query, kvf_seq_info, kvf_shortage, kvf_stats, kvf_violation
 }
 
 /// Makes a cache; the memory must outlive it and not move.
@@ -69,9 +69,10 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
         sequences: spec.max_sequences() as u32,
         tickets: spec.max_tickets() as u32,
         transfers: spec.max_transfers() as u32,
-        namespaces: spec.namespaces.len() as u32 + 1,
+        namespaces: spec.max_spaces() as u32,
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
+        plan_copies: spec.max_copies(),
         events: spec.max_events() as u32,
         key_parts: spec.spans,
         leases: spec.leases,
@@ -82,7 +83,7 @@ fn config(spec: &Spec, pools: &[ffi::kvf_pool_config], groups: &[ffi::kvf_group_
             spec::IndexKind::Flat => ffi::KVF_INDEX_FLAT,
             spec::IndexKind::Tree => ffi::KVF_INDEX_TREE,
         },
-        index_nodes: u32::from(spec.anchor().is_none()),
+        index_nodes: spec.max_nodes(),
         publish: if spec.deferred { ffi::KVF_PUBLISH_DEFERRED } else { ffi::KVF_PUBLISH_IMMEDIATE },
         flags: if spec.tail { ffi::KVF_CONFIG_PARTIAL_TAIL } else { 0 }
             | if spec.scrub { ffi::KVF_CONFIG_SCRUB } else { 0 },
@@ -113,9 +114,9 @@ fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
         window,
         sinks,
         ring_tokens: group.ring,
+        sealed_pool: group.sealed.map_or(0, |pool| u32::from(pool) + 1),
         flags: if group.contiguous { ffi::KVF_GROUP_CONTIGUOUS } else { 0 },
         window_keep: if group.exact { ffi::KVF_WINDOW_EXACT } else { ffi::KVF_WINDOW_CACHED },
-        ..blank()
     }
 }
 

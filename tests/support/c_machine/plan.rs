@@ -15,6 +15,10 @@ impl CMachine {
         match op {
             Op::PlanBegin { tick } => done(call!(kvf_plan_begin(cache, absolute(*tick)))),
             Op::PlanAdd { seq, count, tokens } => done(self.add(*seq, *count, tokens.as_deref())),
+            Op::Seal { seq, group, upto } => {
+                let (seq, group) = (self.seq(*seq), u32::from(*group));
+                done(call!(kvf_plan_seal(cache, seq, group, *upto, &mut self.shortage)))
+            }
             Op::PlanFinish => self.finish(),
             Op::PlanCancel => done(call!(kvf_plan_cancel(cache))),
             // The ABI reads `accepted` ids; a list of another length cannot be said in it.
@@ -71,6 +75,7 @@ impl CMachine {
             src: copy.source,
             dst: copy.target,
             tokens: copy.tokens,
+            seals: copy.seals == 1,
         }));
         let mut scrubs: Vec<ffi::kvf_page_ref> = vec![blank(); report.scrubs as usize];
         call!(kvf_plan_scrubs(self.cache, scrubs.as_mut_ptr(), scrubs.len(), &mut n))?;

@@ -41,11 +41,11 @@ impl Model {
                 return Err(format!("2.1: cursors of {seq:?}"));
             }
             for (group, table) in sequence.tables.iter().enumerate() {
-                if table.len() as u32 != sequence.len().div_ceil(self.page_tokens(group)) {
+                if table.len() as u32 != self.row_end(sequence, group, sequence.len()) {
                     return Err(format!("6.1: table length of {seq:?} in group {group}"));
                 }
                 for index in self.resume_pages(group, sequence.len()) {
-                    if table[index as usize] == NULL {
+                    if table.get(index as usize) == Some(&NULL) {
                         return Err(format!("5.7: page {index} of {seq:?} in group {group} is missing"));
                     }
                 }
@@ -59,7 +59,7 @@ impl Model {
             return Ok(());
         };
         let step = self.page_tokens(anchor) as usize;
-        let pool = self.pool_of(anchor);
+        let pool = self.node_pool(anchor);
         let mut children = Counts::default();
         for (key, node) in &self.state.index.nodes {
             let Some(stored) = node.get(&(anchor, 0)) else {
@@ -76,7 +76,7 @@ impl Model {
                 return Err(format!("3.1: the parent of page {} is not page {}", stored.id, above.id));
             }
             children.add((pool, above.id));
-            let used = |id: u32| self.state.pools[self.pool_of(anchor)].is_used(id);
+            let used = |id: u32| self.state.pools[pool].is_used(id);
             if used(stored.id) && !used(above.id) {
                 return Err(format!("3.4: page {} is used, its parent {} is not", stored.id, above.id));
             }

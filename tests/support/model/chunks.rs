@@ -31,7 +31,8 @@ impl Model {
                 _ => chunks_of(&self.with_rings(sequence.tables.clone(), sequence.len())),
             });
         let tickets = self.state.tickets.values().map(|pins| chunks_of(&pins.tables));
-        let transfers = self.state.transfers.values().map(|running| running.chunks);
+        let row = |running: &super::Running| chunks_of(core::slice::from_ref(&running.nodes));
+        let transfers = self.state.transfers.values().map(|running| running.chunks + row(running));
         let building = self.state.plan.iter().filter(|plan| !plan.finished);
         let promised = building.flat_map(|plan| &plan.entries).map(|entry| entry.chunks);
         let used: u32 = sequences.chain(tickets).chain(transfers).chain(promised).sum();
@@ -64,9 +65,12 @@ impl Model {
     }
 
     /// Chunks that `count` more tokens need.
-    pub(super) fn chunks_for(&self, sequence: &Sequence, count: u32) -> u32 {
+    pub(super) fn chunks_for(&self, sequence: &Sequence, count: u32, no_node: bool) -> u32 {
         let longer = |(group, table): (usize, &Vec<u32>)| {
             let mut table = table.clone();
+            if !self.grows(sequence, group, no_node) {
+                return table;
+            }
             table.resize((sequence.len() + count).div_ceil(self.page_tokens(group)) as usize, u32::MAX);
             table
         };
@@ -76,8 +80,8 @@ impl Model {
     }
 
     /// Whether the chunks for `count` more tokens can be promised.
-    pub(super) fn may_take_chunks(&self, sequence: &Sequence, count: u32) -> Result<u32, Outcome> {
-        let need = self.chunks_for(sequence, count);
+    pub(super) fn may_take_chunks(&self, sequence: &Sequence, count: u32, no_node: bool) -> Result<u32, Outcome> {
+        let need = self.chunks_for(sequence, count, no_node);
         let Err(refusal) = self.room_for_chunks(need) else {
             return Ok(need);
         };

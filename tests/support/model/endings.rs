@@ -24,7 +24,9 @@ impl Model {
                 loose.extend(entry.fresh[group].iter().map(|&id| (pool, id)));
                 loose.extend(entry.copies[group].map(|(_, dst)| (pool, dst)));
                 loose.extend(entry.rings[group].iter().flatten().map(|&id| (pool, id)));
+                loose.extend(self.sealed_pages(entry, group));
             }
+            loose.extend(&entry.kept);
         }
         for &page in &loose {
             *self.state.owners.slot(page) = Some(None);
@@ -71,19 +73,24 @@ impl Model {
         let (accepted, verified) = (accept.accepted.unwrap_or(0), accept.verified.unwrap_or(0));
         let mut sequence = self.state.sequences[&entry.seq].clone();
         let len = sequence.len();
+        let sources = self.sealed_sources(&sequence, entry);
         sequence.tables = self.planned_tables(&sequence, entry);
+        sequence.sealed = self.planned_sealed(&sequence, entry);
         let tokens: Vec<Option<u32>> = match accept.tokens.as_ref().or(entry.tokens.as_ref()) {
-            Some(tokens) => tokens.iter().copied().map(Some).collect(),
-            None => vec![None; entry.count as usize],
+            Some(tokens) if !entry.no_node => tokens.iter().copied().map(Some).collect(),
+            _ => vec![None; entry.count as usize],
         };
         sequence.tokens.extend(&tokens[..accepted as usize]);
+        if entry.no_node && accepted > 0 {
+            self.leave_cut_node(&mut sequence);
+        }
         if sequence.verified == len {
             sequence.verified += verified;
         }
-        let mut loose: Vec<Page> = Vec::new();
+        let mut loose: Vec<Page> = sources;
         for group in self.release_groups() {
             let pool = self.pool_of(group);
-            let keep = sequence.len().div_ceil(self.page_tokens(group)) as usize;
+            let keep = self.row_end(&sequence, group, sequence.len()) as usize;
             let table = &mut sequence.tables[group];
             // A copy stays even when nothing was accepted: it holds the tokens below len.
             let surplus = table.drain(keep..).rev().map(|id| (pool, id));
@@ -95,6 +102,7 @@ impl Model {
             loose.extend(entry.copies[group].map(|(src, _)| (pool, src)));
         }
         loose.extend(self.end_rings(&mut sequence));
+        loose.extend(&entry.kept);
         self.state.sequences.insert(entry.seq, sequence);
         self.settle(&loose);
     }

@@ -39,7 +39,7 @@ impl Model {
             return None;
         }
         let node = &self.state.index.nodes[key];
-        let hung = |(other, _): &(&Place, _)| other.0 != place.0 && self.pool_of(other.0) == pool;
+        let hung = |(other, _): &(&Place, _)| other.0 != place.0 && self.node_pool(other.0) == pool;
         let mut pages = node.iter().filter(hung).map(|(_, stored)| stored.id);
         pages.find(|id| self.state.pools[pool].cached.contains(id))
     }

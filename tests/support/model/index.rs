@@ -175,7 +175,7 @@ impl Model {
 
     /// Hangs a page at an empty place and announces it.
     pub(super) fn hang(&mut self, key: &Key, place: Place, id: u32, publisher: u64, class: u8) {
-        let page = (self.pool_of(place.0), id);
+        let page = (self.node_pool(place.0), id);
         let node = self.state.index.nodes.entry(key.clone()).or_default();
         let old = node.insert(place, Stored { id, publisher });
         assert!(old.is_none(), "a place is filled twice");
@@ -220,7 +220,7 @@ impl Model {
 
     /// Empties one place.
     pub(super) fn unindex_one(&mut self, key: &Key, place: Place, id: u32, announce: bool) {
-        let pool = self.pool_of(place.0);
+        let pool = self.node_pool(place.0);
         *self.state.index.homes.slot((pool, id)) = None;
         if let Some(parent) = self.state.index.parents.slot((pool, id)).take() {
             self.state.index.children.remove(parent);

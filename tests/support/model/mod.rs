@@ -8,9 +8,12 @@
 
 mod check;
 mod chunks;
+mod clear;
 mod endings;
 mod evict;
+mod exports;
 mod index;
+mod nodes;
 mod order;
 mod pages;
 mod partial;
@@ -19,7 +22,9 @@ mod plans;
 mod publish;
 mod retain;
 mod rings;
+mod seals;
 mod sequences;
+mod spaces;
 mod step;
 mod tickets;
 mod transfers;
@@ -35,6 +40,8 @@ use index::{Index, Key};
 use order::Rank;
 use pages::{Page, Pool};
 use per_page::PerPage;
+use seals::Seal;
+use spaces::Spaces;
 pub use view::Pages;
 
 /// The model's whole state.
@@ -43,6 +50,8 @@ pub struct Model {
     state: State,
     events: Vec<Event>,
     lost: u64,
+    /// The group whose pages are the nodes where none of the caller's is full: the last of `spec`, as its pool is.
+    hidden: Option<usize>,
 }
 
 /// What the digest covers.
@@ -61,8 +70,10 @@ struct State {
     births: u64,
     /// Class and uses of indexed anchor pages.
     ranks: BTreeMap<Page, Rank>,
-    /// Who allocated a page last; `None` when its content is unknown.
-    owners: PerPage<Option<u16>>,
+    /// Who allocated a page last, a namespace and its opening; `None` when its content is unknown.
+    owners: PerPage<Option<(u16, u64)>>,
+    /// Which namespaces are open.
+    spaces: Spaces,
     /// Lease slots.
     leases: Vec<LeaseState>,
     /// Quota set of each namespace that has one.
@@ -94,7 +105,9 @@ struct Sequence {
     tables: Vec<Vec<u32>>,
     /// Per group with a fixed ring, its pages: sinks, then columns. None while there is no token.
     rings: Vec<Vec<u32>>,
-    /// Held pages of the anchor's pool by page index.
+    /// Per group, how many leading entries are pages of its sealed pool.
+    sealed: Vec<u32>,
+    /// Held pages of the index by page index.
     holds: BTreeMap<u32, u32>,
     /// Set by a close while its plan is open: whether to discard.
     closing: Option<bool>,
@@ -112,6 +125,11 @@ impl Sequence {
     /// The tokens below `end`, if all of them are known.
     fn known(&self, end: u32) -> Option<Vec<u32>> {
         self.tokens.get(..end as usize)?.iter().copied().collect()
+    }
+
+    /// How many tokens are known before the first that is not.
+    fn known_len(&self) -> u32 {
+        self.tokens.iter().take_while(|token| token.is_some()).count() as u32
     }
 
     /// Makes the sequence opaque from a token on.
@@ -144,8 +162,10 @@ struct Running {
     ns: u16,
     pinned: Vec<Page>,
     holds: Vec<(u32, Page)>,
-    /// Chunks of its tables.
+    /// Chunks of its tables, nodes apart.
     chunks: u32,
+    /// Nodes of the index that its row of the hidden group has: ids by entry.
+    nodes: Vec<u32>,
     /// The node at which its published pages end.
     tip: Option<Key>,
     /// Media spans that it keeps stored.
@@ -164,6 +184,8 @@ struct Plan {
     entries: Vec<Entry>,
     /// Pages that another owner left: (pool, page).
     scrubs: Vec<(u16, u32)>,
+    /// Entry and group of each seal, in the order in which they were asked for.
+    seals: Vec<(usize, usize)>,
 }
 
 /// One sequence of the plan.
@@ -176,6 +198,10 @@ struct Entry {
     promised: Vec<u32>,
     /// Chunks of table entries promised.
     chunks: u32,
+    /// The index has no node left for it.
+    no_node: bool,
+    /// Pages that only the plan keeps, until it ends.
+    kept: Vec<Page>,
     /// Groups whose last page leaves the index instead of being copied.
     withdraw: Vec<bool>,
     /// After finish, by group: source and destination of the copy.
@@ -184,6 +210,10 @@ struct Entry {
     fresh: Vec<Vec<u32>>,
     /// After finish, by group: the ring that the sequence gets.
     rings: Vec<Option<Vec<u32>>>,
+    /// By group: the entries that become sealed pages.
+    seals: Vec<Option<Seal>>,
+    /// Records of copies promised.
+    room: u32,
 }
 
 impl Model {
@@ -195,6 +225,7 @@ impl Model {
         if !spec.is_valid() {
             return Err("invalid configuration".into());
         }
+        let (spec, hidden) = nodes::with_nodes(spec);
         let state = State {
             pools: spec.pools.iter().map(|pool| Pool::new(pool.pages)).collect(),
             index: Index::default(),
@@ -207,11 +238,12 @@ impl Model {
             births: 0,
             ranks: BTreeMap::new(),
             owners: PerPage::default(),
+            spaces: Spaces::new(&spec),
             leases: vec![LeaseState { label: Lease(0), key: None, until: 0 }; spec.leases as usize],
             quota_of: BTreeMap::new(),
             limits: BTreeMap::new(),
         };
-        Ok(Self { spec: spec.clone(), state, events: Vec::new(), lost: 0 })
+        Ok(Self { spec, state, events: Vec::new(), lost: 0, hidden })
     }
 
     /// Groups in the order in which references are given up: the anchor last.

@@ -195,8 +195,7 @@ impl Model {
     /// A page of another group has the class of its node.
     fn settle_class(&mut self, page: Page) {
         if let Some(node) = self.node_page(page) {
-            self.state.ranks.entry(page).or_default().class = self.class_of(node);
-            return;
+            return self.enter_class(page, self.class_of(node));
         }
         let rank = self.rank(page);
         let own = match self.policy(page) {
@@ -204,11 +203,19 @@ impl Model {
             _ => rank.base,
         };
         let class = if self.is_leaf(page) { own } else { own.max(rank.class) };
-        self.state.ranks.entry(page).or_default().class = class;
+        self.enter_class(page, class);
         if let Some(parent) = self.parent_page(page)
             && self.rank(parent).class < class
         {
             self.put_class(parent, class);
+        }
+    }
+
+    /// Sets the class in force of a page that became CACHED. Under FIFO it may be in a list already: it enters the new one last.
+    fn enter_class(&mut self, page: Page, class: u8) {
+        if self.rank(page).class != class {
+            self.state.ranks.entry(page).or_default().class = class;
+            self.relist(page);
         }
     }
 
@@ -218,7 +225,7 @@ impl Model {
         if place.0 == anchor {
             return None;
         }
-        self.state.index.at(key, (anchor, 0)).map(|stored| (self.pool_of(anchor), stored.id))
+        self.state.index.at(key, (anchor, 0)).map(|stored| (self.node_pool(anchor), stored.id))
     }
 
     /// Moves the pages of other groups on a node to the lists of its class.
@@ -227,7 +234,7 @@ impl Model {
             return;
         };
         let hung = self.state.index.nodes[key].iter().filter(|(place, _)| place.0 != anchor);
-        let hung: Vec<Page> = hung.map(|(place, stored)| (self.pool_of(place.0), stored.id)).collect();
+        let hung: Vec<Page> = hung.map(|(place, stored)| (self.node_pool(place.0), stored.id)).collect();
         let class = self.class_of(node);
         for page in hung.into_iter().filter(|_| self.has_ranks()).collect::<Vec<_>>() {
             if self.rank(page).class != class {

@@ -88,14 +88,17 @@ impl Model {
         };
         for sequence in self.state.sequences.values() {
             for (group, ring) in sequence.rings.iter().enumerate() {
-                let table = if self.is_ring(group) { ring } else { &sequence.tables[group] };
-                table.iter().for_each(|&id| add((self.pool_of(group), id)));
+                match self.is_ring(group) {
+                    true => ring.iter().for_each(|&id| add((self.pool_of(group), id))),
+                    false => self.row_pages(sequence, group).for_each(&mut add),
+                }
             }
             if let Some(anchor) = self.spec.anchor() {
-                sequence.holds.values().for_each(|&id| add((self.pool_of(anchor), id)));
+                sequence.holds.values().for_each(|&id| add((self.node_pool(anchor), id)));
             }
         }
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
+            entry.kept.iter().for_each(|&page| add(page));
             for (group, copy) in entry.copies.iter().enumerate() {
                 copy.iter().for_each(|&(_, dst)| add((self.pool_of(group), dst)));
             }
@@ -103,6 +106,7 @@ impl Model {
                 ring.iter().flatten().for_each(|&id| add((self.pool_of(group), id)));
             }
             for (group, fresh) in entry.fresh.iter().enumerate() {
+                self.sealed_pages(entry, group).into_iter().for_each(&mut add);
                 fresh.iter().for_each(|&id| add((self.pool_of(group), id)));
             }
         }
@@ -115,7 +119,7 @@ impl Model {
         for ticket in self.state.tickets.values() {
             for (group, table) in ticket.tables.iter().enumerate() {
                 for &id in table.iter().filter(|&&id| id != NULL) {
-                    refs.add((self.pool_of(group), id));
+                    refs.add((self.node_pool(group), id));
                 }
             }
         }

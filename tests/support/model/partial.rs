@@ -10,7 +10,7 @@ impl Model {
     /// Length of the longest hit, and the key on whose path its pages lie.
     pub(super) fn hit(&self, prompt: &Key, limit: u32) -> (u32, Key) {
         let whole = self.hit_len(prompt, limit);
-        let partial = if self.spec.tail { self.partial_hit(prompt, limit) } else { None };
+        let partial = if self.spec.tail && !self.spec.has_seals() { self.partial_hit(prompt, limit) } else { None };
         partial.filter(|(len, _)| *len > whole).unwrap_or_else(|| (whole, prompt.clone()))
     }
 

@@ -21,7 +21,7 @@ impl Model {
             return Err(Outcome::of(Status::State));
         }
         self.advance(tick)?;
-        self.state.plan = Some(Plan { finished: false, entries: Vec::new(), scrubs: Vec::new() });
+        self.state.plan = Some(Plan { finished: false, entries: Vec::new(), scrubs: Vec::new(), seals: Vec::new() });
         Ok(Outcome::OK)
     }
 
@@ -77,15 +77,16 @@ impl Model {
     /// `None` when `count` more tokens fit in an empty cache, else the largest count that does.
     pub(super) fn largest_alone(&self, sequence: &Sequence, count: u32) -> Option<u32> {
         let rings = |n: u32| self.spec.groups.iter().all(|group| group.ring == 0 || n <= group.ring);
-        let pages = |n: u32| self.alone(sequence.len(), n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
+        let pages = |n: u32| self.alone(sequence, n).iter().zip(&self.spec.pools).all(|(own, p)| *own <= p.pages);
         let fits = |n: u32| rings(n) && pages(n);
         if fits(count) { None } else { Some((1..count).rev().find(|&n| fits(n)).unwrap_or(0)) }
     }
 
-    /// Pages of each pool that a sequence of `len` tokens occupies while it gets `count` more.
-    pub(super) fn alone(&self, len: u32, count: u32) -> Vec<u32> {
+    /// Pages of each pool that a sequence occupies while it gets `count` tokens more; sealed pages stay sealed.
+    pub(super) fn alone(&self, sequence: &Sequence, count: u32) -> Vec<u32> {
+        let len = sequence.len();
         let mut pages = vec![0; self.spec.pools.len()];
-        for (group, spec) in self.spec.groups.iter().enumerate() {
+        for (group, spec) in self.spec.groups.iter().enumerate().take(self.visible_groups()) {
             if self.is_ring(group) {
                 pages[self.pool_of(group)] += self.ring_pages(group);
                 continue;
@@ -96,18 +97,22 @@ impl Model {
                 GroupKind::Window { .. } => spec.window_start(len) / spec.page_tokens,
             };
             let sinks = spec.sinks().min(len + count).div_ceil(spec.page_tokens).min(begin);
-            pages[self.pool_of(group)] += sinks + (end - begin);
+            pages[self.pool_of(group)] += sinks + (end - begin) - sequence.sealed[group];
+            pages[self.node_pool(group)] += sequence.sealed[group];
         }
         pages
     }
 
     /// What each group does with its last page when `seq` is added after `before`.
-    fn last_pages(&self, seq: Seq, before: &[Entry]) -> Vec<Last> {
+    fn last_pages(&self, seq: Seq, before: &[Entry], no_node: bool) -> Vec<Last> {
         let pins = self.pins();
-        (0..self.spec.groups.len()).map(|group| self.last_page(seq, group, before, &pins)).collect()
+        (0..self.spec.groups.len()).map(|group| self.last_page(seq, group, before, &pins, no_node)).collect()
     }
 
-    fn last_page(&self, seq: Seq, group: usize, before: &[Entry], pins: &Counts) -> Last {
+    fn last_page(&self, seq: Seq, group: usize, before: &[Entry], pins: &Counts, no_node: bool) -> Last {
+        if !self.grows(&self.state.sequences[&seq], group, no_node) {
+            return Last::InPlace;
+        }
         match self.partial_page(&self.state.sequences[&seq], group) {
             Some(id) if self.must_copy(seq, (group, id), before, pins) => Last::Copy,
             _ => Last::InPlace,
@@ -118,7 +123,8 @@ impl Model {
         let page_tokens = self.page_tokens(group);
         let index = sequence.len() / page_tokens;
         let is_partial = !sequence.len().is_multiple_of(page_tokens) && !self.is_ring(group);
-        is_partial.then(|| sequence.tables[group][index as usize])
+        // A row of nodes may end before.
+        if is_partial { sequence.tables[group].get(index as usize).copied() } else { None }
     }
 
     /// The copy rule: indexed, pinned, still in more than one table, or left in this plan by a sequence that has tokens in it
@@ -127,7 +133,8 @@ impl Model {
         let page: Page = (self.pool_of(group), id);
         let indexed = self.state.index.homes.contains(page);
         let pinned = pins.contains(page);
-        let entries = self.state.sequences.values().filter(|s| s.tables[group].contains(&page.1)).count();
+        let owns = |s: &&Sequence| s.tables[group].iter().skip(s.sealed[group] as usize).any(|&other| other == page.1);
+        let entries = self.state.sequences.values().filter(owns).count();
         let left: Vec<&Entry> =
             before.iter().filter(|entry| self.copies_page(entry, group, id, before, pins)).collect();
         indexed || pinned || entries - left.len() > 1 || self.any_longer(&left, self.state.sequences[&seq].len())
@@ -139,7 +146,8 @@ impl Model {
 
     fn copies_page(&self, entry: &Entry, group: usize, id: u32, before: &[Entry], pins: &Counts) -> bool {
         let sequence = &self.state.sequences[&entry.seq];
-        if self.partial_page(sequence, group) != Some(id) || entry.withdraw[group] {
+        let grows = self.grows(sequence, group, entry.no_node);
+        if !grows || self.partial_page(sequence, group) != Some(id) || entry.withdraw[group] {
             return false;
         }
         let at = before.iter().position(|other| other.seq == entry.seq).unwrap_or(0);
@@ -164,9 +172,11 @@ impl Model {
         self.may_turn(&self.state.sequences[&seq], count)?;
         let before = &self.building()?.entries;
         let len = self.state.sequences[&seq].len();
-        let mut last = self.last_pages(seq, before);
         let groups = self.spec.groups.len();
-        let fresh = |group: usize| {
+        let fresh = |group: usize, no_node: bool| {
+            if !self.grows(&self.state.sequences[&seq], group, no_node) {
+                return 0;
+            }
             if self.is_ring(group) {
                 return if self.needs_ring(seq, group, before) { self.ring_pages(group) } else { 0 };
             }
@@ -174,10 +184,10 @@ impl Model {
             (len + count).div_ceil(page_tokens) - len.div_ceil(page_tokens)
         };
         let promised = self.promised();
-        let need = |last: &[Last]| {
+        let need = |last: &[Last], no_node: bool| {
             let mut need = vec![0; self.spec.pools.len()];
             for group in 0..groups {
-                need[self.pool_of(group)] += fresh(group) + u32::from(last[group] == Last::Copy);
+                need[self.pool_of(group)] += fresh(group, no_node) + u32::from(last[group] == Last::Copy);
             }
             need
         };
@@ -185,13 +195,18 @@ impl Model {
             let own = &self.state.pools[pool];
             promised[pool] + need[pool] > own.free_count() + own.cached_count()
         };
+        let (mut last, mut no_node) = (self.last_pages(seq, before, false), false);
+        if self.hidden.is_some_and(|group| short(&need(&last, false), self.pool_of(group))) {
+            no_node = true;
+            last = self.last_pages(seq, before, true);
+        }
         for group in 0..groups {
-            let in_short_pool = short(&need(&last), self.pool_of(group));
+            let in_short_pool = short(&need(&last, no_node), self.pool_of(group));
             if in_short_pool && last[group] == Last::Copy && self.may_withdraw(seq, group) {
                 last[group] = Last::Withdraw;
             }
         }
-        let need = need(&last);
+        let need = need(&last, no_node);
         let short_groups: Vec<usize> = (0..groups).filter(|&g| short(&need, self.pool_of(g))).collect();
         if let Some(&group) = short_groups.first() {
             let pending = self.pending();
@@ -222,40 +237,33 @@ impl Model {
             return Err(Outcome { status, value: Value::Short(shortage) });
         }
         self.may_charge(seq, count, &need)?;
-        let chunks = self.may_take_chunks(&self.state.sequences[&seq], count)?;
+        let chunks = self.may_take_chunks(&self.state.sequences[&seq], count, no_node)?;
+        let copies = |group: usize| match self.is_ring(group) {
+            true if self.state.sequences[&seq].rings[group].is_empty() => 0,
+            true => fresh(group, no_node),
+            false => u32::from(last[group] == Last::Copy),
+        };
+        let room = (0..groups).map(copies).sum();
+        self.may_copy(room)?;
         Ok(Entry {
             seq,
             count,
             tokens: tokens.map(<[u32]>::to_vec),
             promised: need,
             chunks,
+            no_node,
+            kept: Vec::new(),
             withdraw: last.iter().map(|last| *last == Last::Withdraw).collect(),
             copies: vec![None; groups],
             fresh: vec![Vec::new(); groups],
             rings: vec![None; groups],
+            seals: vec![None; groups],
+            room,
         })
     }
 
-    /// Used pages by pool that only transfers keep.
-    pub(super) fn pending(&self) -> Vec<u32> {
-        let mut pending = vec![0; self.spec.pools.len()];
-        if self.state.transfers.is_empty() {
-            return pending;
-        }
-        let (all, pins) = (self.references(), self.transfer_pins());
-        let mut others = Counts::default();
-        for (page, _) in all.iter().filter(|(page, count)| **count > pins.of(*page)) {
-            others.add(page);
-        }
-        let others = self.kept(&others);
-        for (page, ()) in self.kept(&all).iter().filter(|(page, ())| !others.contains(*page)) {
-            pending[page.0] += 1;
-        }
-        pending
-    }
-
     pub(super) fn plan_finish(&mut self) -> Result<Outcome, Outcome> {
-        let entries = self.building()?.entries.clone();
+        let Plan { entries, seals, .. } = self.building()?.clone();
         // Eviction may take a node whose page of another group a sequence still uses: then that page is private.
         self.evict_for_quotas();
         let promised = self.promised();
@@ -279,7 +287,7 @@ impl Model {
                     continue;
                 }
                 // Asked anew for each group: with the anchor's page the pages of other groups leave its node.
-                let last = match self.last_page(entry.seq, group, &entries[..at], &pins) {
+                let last = match self.last_page(entry.seq, group, &entries[..at], &pins, entry.no_node) {
                     Last::Copy if entry.withdraw[group] => Last::Withdraw,
                     last => last,
                 };
@@ -291,11 +299,17 @@ impl Model {
                     let src = self.partial_page(&self.state.sequences[&entry.seq], group).expect("partial");
                     entry.copies[group] = Some((src, self.take(pool, ns, &mut scrubs)));
                 }
+                if !self.grows(&self.state.sequences[&entry.seq], group, entry.no_node) {
+                    continue;
+                }
                 let count = (len + entry.count).div_ceil(page_tokens) - len.div_ceil(page_tokens);
                 entry.fresh[group] = self.take_many(group, count, ns, &mut scrubs);
             }
         }
-        self.state.plan = Some(Plan { finished: true, entries: assigned, scrubs });
+        for &(at, group) in &seals {
+            self.assign_seal(&mut assigned[at], group, &mut scrubs);
+        }
+        self.state.plan = Some(Plan { finished: true, entries: assigned, scrubs, seals });
         Ok(Outcome::ok(Value::Plan(self.plan_view())))
     }
 
@@ -310,15 +324,16 @@ impl Model {
     }
 
     /// Hands out the lowest free page.
-    fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
+    pub(super) fn take(&mut self, pool: usize, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
         let id = self.state.pools[pool].take();
         self.own((pool, id), ns, scrubs)
     }
 
     /// Notes the owner of a page that was handed out. What another one left in it is to be scrubbed.
     fn own(&mut self, (pool, id): Page, ns: u16, scrubs: &mut Vec<(u16, u32)>) -> u32 {
-        let before = self.state.owners.slot((pool, id)).replace(Some(ns));
-        if self.spec.scrub && before.is_some_and(|before| before != Some(ns)) {
+        let owner = Some((ns, self.state.spaces.opening(ns).expect("a user keeps it open")));
+        let before = self.state.owners.slot((pool, id)).replace(owner);
+        if self.spec.scrub && before.is_some_and(|before| before != owner) {
             scrubs.push((pool as u16, id));
         }
         id
@@ -347,23 +362,27 @@ impl Model {
                 *last = dst;
             }
             table.extend(&entry.fresh[group]);
+            if let Some(seal) = &entry.seals[group] {
+                table[seal.from as usize..][..seal.pages.len()].copy_from_slice(&seal.pages);
+            }
         }
         tables
     }
 
     fn plan_view(&self) -> PlanView {
-        let mut view = PlanView { slots: vec![Vec::new(); self.spec.groups.len()], ..PlanView::default() };
+        let mut view = PlanView { slots: vec![Vec::new(); self.visible_groups()], ..PlanView::default() };
         view.scrubs = self.state.plan.iter().flat_map(|plan| plan.scrubs.clone()).collect();
+        view.scrubs.retain(|(pool, _)| usize::from(*pool) < self.visible_pools());
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
             let sequence = &self.state.sequences[&entry.seq];
             let len = sequence.len();
             let tables = self.planned_tables(sequence, entry);
             view.positions.extend((len..len + entry.count).map(|position| position as i32));
-            for (group, table) in tables.iter().enumerate() {
+            for (group, table) in tables.iter().enumerate().take(self.visible_groups()) {
                 let page_tokens = self.page_tokens(group);
                 view.copies.extend(self.ring_copies(sequence, entry, group));
                 if let Some((src, dst)) = entry.copies[group] {
-                    view.copies.push(Copy { group: group as u16, src, dst, tokens: len % page_tokens });
+                    view.copies.push(Copy { group: group as u16, src, dst, tokens: len % page_tokens, seals: false });
                 }
                 view.slots[group].extend((len..len + entry.count).map(|position| {
                     let id = table[(position / page_tokens) as usize];
@@ -371,6 +390,7 @@ impl Model {
                 }));
             }
         }
+        view.copies.extend(self.seal_copies());
         view
     }
 }

@@ -13,8 +13,10 @@ impl Model {
         };
         let sequence = &self.state.sequences[&seq];
         let step = self.page_tokens(anchor);
-        let end = (sequence.published / step + 1) * step;
-        end <= sequence.verified && sequence.known(end).is_some() && !self.is_loading(sequence)
+        let index = sequence.published / step;
+        let end = (index + 1) * step;
+        let may_enter = end <= sequence.verified && self.is_final(sequence, anchor, index);
+        may_enter && sequence.known(end).is_some() && !self.is_loading(sequence)
     }
 
     /// Whether a load into the sequence runs.
@@ -72,7 +74,7 @@ impl Model {
     /// Whether the next page's hold would take a cached page that the plan being built was promised.
     fn would_break_promise(&self, seq: Seq) -> bool {
         let anchor = self.spec.anchor().expect("publishable");
-        let (pool, step) = (self.pool_of(anchor), self.page_tokens(anchor));
+        let (pool, step) = (self.node_pool(anchor), self.page_tokens(anchor));
         let sequence = &self.state.sequences[&seq];
         let index = sequence.published / step;
         let key = sequence.key((index + 1) * step).expect("publishable");
@@ -95,7 +97,7 @@ impl Model {
             None => self.hang(&key, (anchor, 0), own, sequence.birth, sequence.class),
             Some(stored) if stored.id == own => {}
             Some(stored) => {
-                self.wake((self.pool_of(anchor), stored.id));
+                self.wake((self.node_pool(anchor), stored.id));
                 let sequence = self.state.sequences.get_mut(&seq).expect("live");
                 let old = sequence.holds.insert(index, stored.id);
                 assert!(old.is_none(), "a second hold on one page index");
@@ -110,8 +112,9 @@ impl Model {
                 let (node_end, place) = self.locate(group, page);
                 let id = sequence.tables[group][page as usize];
                 // A page smaller than the anchor's may end below two nodes: it hangs at the first.
-                let homeless = self.state.index.home(self.pool_of(group), id).is_none();
-                if node_end == end && id != NULL && homeless && self.state.index.at(&key, place).is_none() {
+                let homeless = self.state.index.home(self.node_pool(group), id).is_none();
+                let is_final = self.is_final(&sequence, group, page);
+                if node_end == end && id != NULL && homeless && is_final && self.state.index.at(&key, place).is_none() {
                     self.hang(&key, place, id, sequence.birth, 0);
                 }
             }

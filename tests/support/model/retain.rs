@@ -37,7 +37,7 @@ impl Model {
         let Some(anchor) = self.spec.anchor() else {
             return Vec::new();
         };
-        let pool = self.pool_of(anchor);
+        let pool = self.node_pool(anchor);
         let first = self.state.index.at(end, (anchor, 0)).map(|stored| (pool, stored.id));
         core::iter::successors(first, |&page| self.parent_page(page)).collect()
     }
@@ -96,9 +96,7 @@ impl Model {
 
     /// The deepest node of a prompt, its anchor pages last first, and the tokens up to there.
     fn prefix(&self, ns: u16, tokens: &[u32]) -> Result<(Vec<Page>, u32), Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
+        self.space(ns)?;
         let Some(anchor) = self.spec.anchor() else {
             return Ok((Vec::new(), 0));
         };
@@ -110,7 +108,7 @@ impl Model {
     }
 
     pub(super) fn set_class(&mut self, ns: u16, tokens: &[u32], class: u8) -> Result<Outcome, Outcome> {
-        let lfu = |anchor: usize| self.policy((self.pool_of(anchor), 0)) == crate::spec::Policy::Lfu;
+        let lfu = |anchor: usize| self.policy((self.node_pool(anchor), 0)) == crate::spec::Policy::Lfu;
         if class >= self.classes() || self.spec.anchor().is_some_and(lfu) {
             return Err(Outcome::of(Status::Argument));
         }
@@ -148,14 +146,13 @@ impl Model {
     /// The quota set of the namespace that owns a page; 0 = none.
     pub(super) fn set_of(&self, page: Page) -> usize {
         let owner = self.state.owners.get(page).copied().flatten();
-        owner.and_then(|ns| self.state.quota_of.get(&ns).copied()).unwrap_or(0)
+        let owner = owner.filter(|(ns, opening)| self.state.spaces.opening(*ns) == Some(*opening));
+        owner.and_then(|(ns, _)| self.state.quota_of.get(&ns).copied()).unwrap_or(0)
     }
 
     pub(super) fn set_quota(&mut self, ns: u16, pool: u16, pages: u32) -> Result<Outcome, Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
-        if usize::from(pool) >= self.spec.pools.len() {
+        self.space(ns)?;
+        if usize::from(pool) >= self.visible_pools() {
             return Err(Outcome::of(Status::Argument));
         }
         if !self.state.quota_of.contains_key(&ns) {
@@ -199,32 +196,30 @@ impl Model {
     /// Whether a sequence's namespace may be charged `need` pages per pool, its own cached ones evicted first.
     pub(super) fn may_charge(&self, seq: Seq, count: u32, need: &[u32]) -> Result<(), Outcome> {
         let sequence = &self.state.sequences[&seq];
-        let Some(&set) = self.state.quota_of.get(&sequence.ns) else {
-            return Ok(());
-        };
         for (pool, &asked) in need.iter().enumerate() {
-            let limit = self.state.limits.get(&(set, pool)).copied().unwrap_or(0);
-            let cached =
-                self.state.pools[pool].cached.iter().filter(|&&id| self.set_of((pool, id)) == set).count() as u32;
-            let taken = self.charged(set, pool) + self.promised_of(set, pool);
-            if limit == 0 || asked == 0 || taken + asked <= limit + cached {
-                continue;
-            }
-            let alone = |n: u32| self.alone(sequence.len(), n)[pool] <= limit;
+            let Some((short, limit)) = self.over_quota(sequence.ns, pool, asked) else { continue };
+            let alone = |n: u32| self.alone(sequence, n)[pool] <= limit;
             let never = !alone(count);
-            let short = Shortage {
-                resource: Resource::Quota,
-                group: 0,
-                need: asked,
-                have: limit.saturating_sub(taken),
-                reclaimable: cached,
-                pending: 0,
-                fits: if never { (1..count).rev().find(|&n| alone(n)).unwrap_or(0) } else { 0 },
-            };
+            let fits = if never { (1..count).rev().find(|&n| alone(n)).unwrap_or(0) } else { 0 };
             let status = if never { Status::Never } else { Status::Retry };
-            return Err(Outcome { status, value: Value::Short(short) });
+            return Err(Outcome { status, value: Value::Short(Shortage { fits, ..short }) });
         }
         Ok(())
+    }
+
+    /// What is short, and the limit, where `asked` more pages would exceed a namespace's quota although it evicts its own.
+    pub(super) fn over_quota(&self, ns: u16, pool: usize, asked: u32) -> Option<(Shortage, u32)> {
+        let &set = self.state.quota_of.get(&ns)?;
+        let limit = self.state.limits.get(&(set, pool)).copied().unwrap_or(0);
+        let cached = self.state.pools[pool].cached.iter().filter(|&&id| self.set_of((pool, id)) == set).count() as u32;
+        let taken = self.charged(set, pool) + self.promised_of(set, pool);
+        if limit == 0 || asked == 0 || taken + asked <= limit + cached {
+            return None;
+        }
+        let have = limit.saturating_sub(taken);
+        let short =
+            Shortage { resource: Resource::Quota, need: asked, have, reclaimable: cached, ..Shortage::default() };
+        Some((short, limit))
     }
 
     /// Namespaces that would exceed their quota by what is promised evict their own pages.

@@ -69,7 +69,7 @@ impl Model {
             .map(|(index, &src)| {
                 let (place, tokens) = (spec.ring_place(index), sequence.len() - index * spec.page_tokens);
                 let tokens = tokens.min(spec.page_tokens);
-                (place, Copy { group: group as u16, src, dst: ring[place], tokens })
+                (place, Copy { group: group as u16, src, dst: ring[place], tokens, seals: false })
             })
             .collect();
         copies.sort_by_key(|(place, _)| *place);

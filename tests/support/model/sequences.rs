@@ -73,9 +73,7 @@ impl Model {
     }
 
     pub(super) fn open(&mut self, seq: Seq, ns: u16, class: u8, spans: &[Span]) -> Result<Outcome, Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
+        self.space(ns)?;
         self.may_open(class, spans)?;
         let birth = self.birth();
         let sequence = Sequence {
@@ -86,6 +84,7 @@ impl Model {
             tokens: Vec::new(),
             tables: vec![Vec::new(); self.spec.groups.len()],
             rings: vec![Vec::new(); self.spec.groups.len()],
+            sealed: vec![0; self.spec.groups.len()],
             holds: BTreeMap::new(),
             closing: None,
             class,
@@ -111,9 +110,7 @@ impl Model {
         if at > parent.len() {
             return Err(Outcome::of(Status::Argument));
         }
-        if !self.can_cut(&parent, at) {
-            return Err(Outcome::of(Status::WindowLost));
-        }
+        self.may_cut(&parent, at)?;
         let loads = self.state.transfers.values().filter(|running| running.loading == Some(parent.birth));
         if loads.map(|running| running.begin).min().is_some_and(|begin| at > begin) {
             // A child must not publish what has not arrived.
@@ -138,18 +135,20 @@ impl Model {
     pub(super) fn cut(&self, sequence: &mut Sequence, at: u32) -> Vec<Page> {
         let mut dropped = Vec::new();
         for group in self.release_groups() {
-            let pool = self.pool_of(group);
             let page_tokens = self.page_tokens(group);
-            let keep = at.div_ceil(page_tokens);
+            let keep = self.row_end(sequence, group, at);
             for index in (0..sequence.tables[group].len() as u32).rev() {
                 if index >= keep {
+                    let pool = self.pool_at(sequence, group, index);
                     let page = sequence.tables[group].pop().map(|id| (pool, id));
                     dropped.extend(page.filter(|_| !self.is_ring(group)));
                 }
                 if Some(group) == self.spec.anchor() && (index + 1) * page_tokens > at {
+                    let pool = self.node_pool(group);
                     dropped.extend(sequence.holds.remove(&index).map(|id| (pool, id)));
                 }
             }
+            sequence.sealed[group] = sequence.sealed[group].min(keep);
         }
         sequence.tokens.truncate(at as usize);
         sequence.spans.retain(|span| span.start < at);
@@ -164,9 +163,7 @@ impl Model {
         if at > sequence.len() {
             return Err(Outcome::of(Status::Argument));
         }
-        if !self.can_cut(&sequence, at) {
-            return Err(Outcome::of(Status::WindowLost));
-        }
+        self.may_cut(&sequence, at)?;
         if at == sequence.len() {
             return Ok(Outcome::OK);
         }
@@ -206,9 +203,9 @@ impl Model {
         let Some(anchor) = self.spec.anchor() else {
             return;
         };
-        let pool = self.pool_of(anchor);
         let sequence = self.state.sequences[&seq].clone();
-        for &id in sequence.tables[anchor].iter().rev() {
+        let row: Vec<Page> = self.row_pages(&sequence, anchor).collect();
+        for (pool, id) in row.into_iter().rev() {
             let Some((key, place)) = self.state.index.home(pool, id).cloned() else {
                 continue;
             };

@@ -42,6 +42,11 @@ impl Model {
             Op::SetClass { ns, tokens, class } => self.set_class(*ns, tokens, *class),
             Op::Move { ns, tokens, hot } => self.reorder(*ns, tokens, *hot),
             Op::SetQuota { ns, pool, pages } => self.set_quota(*ns, *pool, *pages),
+            Op::CloseSpace { ns } => self.close_space(*ns),
+            Op::OpenSpace { ns } => self.open_space(*ns),
+            Op::Export { seqs } => self.export(seqs),
+            Op::Ring { seq, group, columns } => self.ring_view(*seq, *group, *columns),
+            Op::Seal { seq, group, upto } => self.seal(*seq, *group, *upto),
             Op::Drain => {
                 let lost = core::mem::take(&mut self.lost);
                 Ok(Outcome::ok(Value::Events(core::mem::take(&mut self.events), lost)))
@@ -58,7 +63,7 @@ impl Model {
     }
 
     fn evict_op(&mut self, pool: u16, count: u32) -> Result<Outcome, Outcome> {
-        if usize::from(pool) >= self.spec.pools.len() {
+        if usize::from(pool) >= self.visible_pools() {
             return Err(Outcome::of(Status::Argument));
         }
         Ok(Outcome::ok(Value::Pages(self.evict(usize::from(pool), count))))

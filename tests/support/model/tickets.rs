@@ -1,4 +1,4 @@
-//! Lookups, tickets, clearing.
+//! Lookups and tickets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,14 @@ use super::index::Key;
 use super::pages::Page;
 use super::sequences::check_spans;
 use super::{Model, Pins, Sequence};
-use crate::machine::{Event, EventKind, Outcome, Resource, Shortage, Status, Value};
+use crate::machine::{Outcome, Resource, Shortage, Status, Value};
 use crate::op::{Seq, Span, Ticket};
-use crate::spec::{IndexKind, NULL, NamespaceSpec};
+use crate::spec::NULL;
 
 impl Model {
     /// The key of a whole prompt.
     fn prompt(&self, ns: u16, tokens: &[u32], spans: &[Span]) -> Result<Key, Outcome> {
-        if usize::from(ns) >= self.spec.namespaces.len() {
-            return Err(Outcome::of(Status::Stale));
-        }
+        self.space(ns)?;
         check_spans(spans)?;
         Ok(Key { ns, tokens: tokens.to_vec(), spans: spans.to_vec() })
     }
@@ -87,7 +85,7 @@ impl Model {
     pub(super) fn pages_of(&self, tables: &[Vec<u32>]) -> Vec<Page> {
         let mut pages = Vec::new();
         for group in self.release_groups() {
-            let pool = self.pool_of(group);
+            let pool = self.node_pool(group);
             pages.extend(tables[group].iter().rev().filter(|&&id| id != NULL).map(|&id| (pool, id)));
         }
         pages
@@ -133,6 +131,7 @@ impl Model {
             tokens: pins.tokens.into_iter().map(Some).collect(),
             tables: pins.tables,
             rings: vec![Vec::new(); self.spec.groups.len()],
+            sealed: self.all_sealed(len),
             holds: BTreeMap::new(),
             closing: None,
             class,
@@ -155,57 +154,8 @@ impl Model {
         if self.state.plan.is_some() {
             return Err(Outcome::of(Status::Busy));
         }
-        if ns.is_some_and(|ns| usize::from(ns) >= self.spec.namespaces.len()) {
-            return Err(Outcome::of(Status::Stale));
-        }
-        let mut loose: Vec<Page> = Vec::new();
-        let hit = |other: u16| ns.is_none_or(|ns| ns == other);
-        for lease in &mut self.state.leases {
-            lease.key = lease.key.take().filter(|key| !hit(key.ns));
-        }
-        let keys: Vec<Key> = self.state.index.nodes.keys().filter(|key| hit(key.ns)).cloned().collect();
-        for key in keys {
-            let places: Vec<_> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, s.id)).collect();
-            for (place, id) in places {
-                loose.push((self.pool_of(place.0), id));
-                self.unindex_one(&key, place, id, false);
-            }
-            self.state.index.nodes.remove(&key);
-        }
-        // Without an index there is nothing to clear: tickets hold no pages and stay.
-        let indexes = self.spec.index != IndexKind::None;
-        let of_index = self.state.tickets.iter().filter(|(_, pins)| indexes && hit(pins.ns));
-        let tickets: Vec<Ticket> = of_index.map(|(ticket, _)| *ticket).collect();
-        for ticket in tickets {
-            let pins = self.state.tickets.remove(&ticket).expect("listed");
-            loose.extend(self.pages_of(&pins.tables));
-        }
-        if let Some(anchor) = self.spec.anchor() {
-            let pool = self.pool_of(anchor);
-            let labels: Vec<Seq> = self.state.sequences.keys().copied().collect();
-            for seq in labels {
-                let sequence = self.state.sequences.get_mut(&seq).expect("listed");
-                if hit(sequence.ns) {
-                    // What was computed before must not come back: the sequence is opaque from here.
-                    sequence.published = 0;
-                    sequence.tokens.fill(None);
-                    loose.extend(core::mem::take(&mut sequence.holds).into_values().map(|id| (pool, id)));
-                    self.leave_queue_if_done(seq);
-                }
-            }
-        }
-        // A hold keeps a path used, not data: without an index it means nothing.
-        for running in self.state.transfers.values_mut().filter(|running| hit(running.ns)) {
-            loose.extend(running.drop_holds(0));
-            running.tip = None;
-        }
-        self.settle(&loose);
-        let zero = NamespaceSpec::default();
-        let mut cleared: Vec<u16> = (0..self.spec.namespaces.len() as u16).filter(|&ns| hit(ns)).collect();
-        cleared.sort_by_key(|&ns| self.spec.namespaces[usize::from(ns)] != zero);
-        for ns in cleared {
-            self.emit(Event { kind: EventKind::Cleared, group: 0, page: NULL, ns: Some(ns), key: 0, parent: 0 });
-        }
+        ns.map_or(Ok(()), |ns| self.space(ns))?;
+        self.unindex_spaces(&|other| ns.is_none_or(|ns| ns == other));
         Ok(Outcome::OK)
     }
 }

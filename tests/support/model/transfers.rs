@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use super::chunks::chunks_of;
 use super::index::Key;
 use super::pages::Page;
+use super::per_page::Counts;
 use super::{Model, Running, Sequence};
 use crate::machine::{Outcome, Resource, Status};
 use crate::op::{Owner, Seq, Transfer};
@@ -31,6 +33,7 @@ impl Model {
                     tokens: pins.tokens.into_iter().map(Some).collect(),
                     tables: pins.tables,
                     rings: vec![Vec::new(); self.spec.groups.len()],
+                    sealed: self.all_sealed(len),
                     holds: BTreeMap::new(),
                     closing: None,
                     class: 0,
@@ -45,26 +48,44 @@ impl Model {
             // A pin on a plan's sequence would change what the plan must copy.
             self.idle(seq)?;
         }
-        if !self.can_cut(&shared, end) {
-            return Err(Outcome::of(Status::WindowLost));
-        }
-        let chunks = self.chunks_below(&shared, end);
-        self.room_for_chunks(chunks)?;
+        self.may_cut(&shared, end)?;
+        self.room_for_chunks(self.chunks_below(&shared, end))?;
         self.room_for_spans(shared.spans.iter().filter(|span| span.start < end).count())?;
         if self.state.transfers.len() >= self.spec.max_transfers() {
             return Err(Outcome::capacity(Resource::Transfers, 1, 0));
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
         self.cut(&mut shared, end);
-        let anchor = self.spec.anchor().map_or(0, |anchor| self.pool_of(anchor));
+        let anchor = self.spec.anchor().map_or(0, |anchor| self.node_pool(anchor));
         let holds = shared.holds.iter().map(|(&index, &id)| (index, (anchor, id))).collect();
         let (tip, spans) = (self.tip(&shared), shared.spans.clone());
+        let nodes = self.hidden.map(|group| shared.tables[group].clone()).unwrap_or_default();
+        let chunks = self.chunks_below(&shared, end) - chunks_of(core::slice::from_ref(&nodes));
         let mut pinned = self.cut(&mut shared, 0);
         pinned.retain(|page| page.1 != crate::spec::NULL);
-        self.state
-            .transfers
-            .insert(transfer, Running { ns: shared.ns, pinned, holds, chunks, tip, spans, load, begin, loading });
+        self.state.transfers.insert(
+            transfer,
+            Running { ns: shared.ns, pinned, holds, chunks, nodes, tip, spans, load, begin, loading },
+        );
         Ok(Outcome::OK)
+    }
+
+    /// Used pages by pool that only transfers keep.
+    pub(super) fn pending(&self) -> Vec<u32> {
+        let mut pending = vec![0; self.spec.pools.len()];
+        if self.state.transfers.is_empty() {
+            return pending;
+        }
+        let (all, pins) = (self.references(), self.transfer_pins());
+        let mut others = Counts::default();
+        for (page, _) in all.iter().filter(|(page, count)| **count > pins.of(*page)) {
+            others.add(page);
+        }
+        let others = self.kept(&others);
+        for (page, ()) in self.kept(&all).iter().filter(|(page, ())| !others.contains(*page)) {
+            pending[page.0] += 1;
+        }
+        pending
     }
 
     /// The node at which a sequence's published pages end.
@@ -75,7 +96,7 @@ impl Model {
         if !sequence.published.is_multiple_of(step) {
             // Cut inside a published page: that page is its last one.
             let id = sequence.tables[anchor][pages as usize];
-            let home = self.state.index.home(self.pool_of(anchor), id);
+            let home = self.state.index.home(self.node_pool(anchor), id);
             if let Some((key, _)) = home {
                 return Some(key.clone());
             }
@@ -85,7 +106,7 @@ impl Model {
 
     /// The node of the last page of an anchor's table.
     fn home_of_last(&self, table: &[u32]) -> Option<Key> {
-        let pool = self.pool_of(self.spec.anchor()?);
+        let pool = self.node_pool(self.spec.anchor()?);
         self.state.index.home(pool, *table.last()?).map(|(key, _)| key.clone())
     }
 
@@ -93,7 +114,7 @@ impl Model {
     pub(super) fn node_of(&self, sequence: &Sequence, pages: u32) -> Option<Key> {
         let (anchor, last) = (self.spec.anchor()?, pages.checked_sub(1)?);
         let id = sequence.holds.get(&last).unwrap_or(&sequence.tables[anchor][last as usize]);
-        self.state.index.home(self.pool_of(anchor), *id).map(|(key, _)| key.clone())
+        self.state.index.home(self.node_pool(anchor), *id).map(|(key, _)| key.clone())
     }
 
     pub(super) fn io_end(&mut self, transfer: Transfer, ok: bool) -> Result<Outcome, Outcome> {
@@ -104,9 +125,8 @@ impl Model {
         let owner: Option<Seq> = owners.next().filter(|(_, sequence)| sequence.closing.is_none()).map(|(seq, _)| *seq);
         if failed {
             self.suspect(tip, begin);
-            if let Some(sequence) = owner.and_then(|seq| self.state.sequences.get_mut(&seq)) {
-                sequence.forget(begin);
-            }
+            let loose = owner.map(|seq| self.forget(seq, begin)).unwrap_or_default();
+            self.settle(&loose);
         }
         let running = self.state.transfers.remove(&transfer).expect("checked");
         self.settle(&running.pinned);
@@ -137,17 +157,18 @@ impl Model {
         let through = self.state.sequences.iter().filter(|(_, sequence)| passes(self.tip(sequence)));
         let through: Vec<Seq> = through.map(|(seq, _)| *seq).collect();
         let mut loose: Vec<Page> = Vec::new();
-        let pool = self.pool_of(anchor);
+        let pool = self.node_pool(anchor);
         for seq in through {
             let sequence = self.state.sequences.get_mut(&seq).expect("listed");
-            sequence.forget(keep * step);
             sequence.published = sequence.published.min(keep * step);
             loose.extend(sequence.holds.split_off(&keep).into_values().map(|id| (pool, id)));
+            loose.extend(self.forget(seq, keep * step));
             self.leave_queue_if_done(seq);
         }
+        let nodes = self.hidden.map(|group| self.pool_of(group));
         for running in self.state.transfers.values_mut() {
             if passes(running.tip.clone()) {
-                loose.extend(running.drop_holds(keep));
+                loose.extend(running.drop_path(keep, nodes));
                 running.tip = Some(top.upto(keep * step)).filter(|key| !key.tokens.is_empty());
             }
         }
@@ -174,16 +195,19 @@ impl Model {
 }
 
 impl Running {
-    /// Gives up the holds on pages from index `keep` on.
-    pub(super) fn drop_holds(&mut self, keep: u32) -> Vec<Page> {
+    /// Gives up the holds on pages, and the nodes of the given pool, from index `keep` on.
+    pub(super) fn drop_path(&mut self, keep: u32, nodes: Option<usize>) -> Vec<Page> {
         let (dropped, kept) = self.holds.iter().copied().partition(|(index, _)| *index >= keep);
         self.holds = kept;
         let dropped: Vec<(u32, Page)> = dropped;
-        for (_, page) in &dropped {
+        let mut dropped: Vec<Page> = dropped.into_iter().map(|(_, page)| page).collect();
+        let row = self.nodes.drain((keep as usize).min(self.nodes.len())..).rev();
+        dropped.extend(row.filter_map(|id| nodes.map(|pool| (pool, id))));
+        for page in &dropped {
             if let Some(at) = self.pinned.iter().position(|other| other == page) {
                 self.pinned.remove(at);
             }
         }
-        dropped.into_iter().map(|(_, page)| page).collect()
+        dropped
     }
 }

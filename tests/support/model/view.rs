@@ -39,7 +39,7 @@ impl Model {
             let (free, cached) = (own.free_count(), own.cached_count());
             PoolView { used: own.pages - free - cached, cached, free, pending }
         };
-        self.state.pools.iter().zip(self.pending()).map(count).collect()
+        self.state.pools.iter().zip(self.pending()).map(count).take(self.visible_pools()).collect()
     }
 }
 
@@ -64,15 +64,22 @@ impl Machine for Model {
         let sequence = self.live(seq).ok()?;
         let plan = self.state.plan.as_ref().filter(|plan| plan.finished);
         let entry = plan.and_then(|plan| plan.entries.iter().find(|entry| entry.seq == seq));
+        let mut tables = match entry {
+            Some(entry) => self.planned_tables(sequence, entry),
+            None => sequence.tables.clone(),
+        };
+        let mut rings = self.ring_views(sequence, entry);
+        tables.truncate(self.visible_groups());
+        rings.truncate(self.visible_groups());
+        let mut sealed = entry.map_or(sequence.sealed.clone(), |entry| self.planned_sealed(sequence, entry));
+        sealed.truncate(self.visible_groups());
         Some(SeqView {
             len: sequence.len(),
             verified: sequence.verified,
             published: self.published_pages(sequence),
-            tables: match entry {
-                Some(entry) => self.planned_tables(sequence, entry),
-                None => sequence.tables.clone(),
-            },
-            rings: self.ring_views(sequence, entry),
+            sealed,
+            tables,
+            rings,
         })
     }
 
@@ -131,6 +138,18 @@ impl Oracle for Model {
 
     fn ticket(&self, ticket: Ticket) -> Option<(u16, Vec<u32>, Vec<Span>)> {
         self.state.tickets.get(&ticket).map(|pins| (pins.ns, pins.tokens.clone(), pins.spans.clone()))
+    }
+
+    fn opening(&self, ns: u16) -> Option<u64> {
+        self.state.spaces.opening(ns)
+    }
+
+    fn user(&self, ns: u16) -> Option<Owner> {
+        self.user_of(ns).flatten()
+    }
+
+    fn sealed(&self, seq: Seq, group: u16) -> u32 {
+        self.sequence(seq).and_then(|view| view.sealed.get(usize::from(group)).copied()).unwrap_or(0)
     }
 
     fn spans(&self, seq: Seq) -> Vec<Span> {

@@ -106,7 +106,10 @@ pub(super) fn named(op: &Op) -> Vec<Seq> {
         | Op::Reserve { seq, .. }
         | Op::Append { seq, .. }
         | Op::Verify { seq, .. }
+        | Op::Ring { seq, .. }
+        | Op::Seal { seq, .. }
         | Op::IoBegin { owner: Owner::Seq(seq), .. } => vec![*seq],
+        Op::Export { seqs } => seqs.clone(),
         Op::Fork { source, children, .. } => children.iter().chain([source]).copied().collect(),
         _ => Vec::new(),
     }

@@ -63,7 +63,8 @@ pub(super) struct Expected {
 
 impl Expected {
     pub(super) fn new(spec: &Spec) -> Self {
-        let group = |g: &crate::spec::GroupSpec| DeviceGroup { page_tokens: g.page_tokens, pool: g.pool };
+        let group =
+            |g: &crate::spec::GroupSpec| DeviceGroup { page_tokens: g.page_tokens, pool: g.pool, sealed: g.sealed };
         let groups: Vec<DeviceGroup> = spec.groups.iter().map(group).collect();
         let pools: Vec<u32> = spec.pools.iter().map(|pool| pool.pages).collect();
         Self {
@@ -86,11 +87,11 @@ impl Expected {
         }
         match op {
             Op::Open { seq, ns, .. } => {
-                self.chains.insert(*seq, (Chain::root(u64::from(*ns)), Vec::new()));
+                self.chains.insert(*seq, (root(model, *ns), Vec::new()));
             }
             Op::OpenTicket { seq, .. } => {
                 let (ns, tokens, spans) = before.ticket.as_ref().ok_or("a ticket from nowhere")?;
-                let root = Chain::root(u64::from(*ns));
+                let root = root(model, *ns);
                 let tokens: Vec<u64> = tokens.iter().map(|&token| u64::from(token)).collect();
                 self.chains.insert(*seq, (root, extend(root, 0, &tokens, spans)));
             }
@@ -108,6 +109,20 @@ impl Expected {
             Op::PlanFinish | Op::Reserve { .. } => {
                 if let Value::Plan(plan) = &outcome.value {
                     self.execute(plan, &model.plan(), &|seq| model.spans(seq), Some(model))?;
+                }
+            }
+            Op::Export { seqs } => {
+                if let Value::Rows(groups) = &outcome.value {
+                    for (group, rows) in (0..).zip(groups) {
+                        let read =
+                            |(seq, row): (&Seq, &Vec<u32>)| self.read_row(*seq, group, model.sealed(*seq, group), row);
+                        seqs.iter().zip(rows).try_for_each(read)?;
+                    }
+                }
+            }
+            Op::Ring { seq, group, columns } => {
+                if let Value::Ring(ring) = &outcome.value {
+                    self.read_ring(*seq, *group, *columns, ring.end as usize, &ring.row)?;
                 }
             }
             Op::Append { seq, tokens } => {
@@ -186,7 +201,11 @@ impl Expected {
             self.written.insert(*seq, Written { tokens, chains: new, slots });
         }
         for copy in &plan.copies {
-            self.device.copy(copy.group, copy.src, copy.dst, copy.tokens).map_err(|fault| fault.to_string())?;
+            let copied = match copy.seals {
+                true => self.device.seal(copy.group, copy.src, copy.dst),
+                false => self.device.copy(copy.group, copy.src, copy.dst, copy.tokens),
+            };
+            copied.map_err(|fault| fault.to_string())?;
         }
         let pages = model.map(Model::pages);
         for (group, slots) in (0..).zip(&plan.slots) {
@@ -221,29 +240,41 @@ impl Expected {
     pub(super) fn read_back(&self, lead: &dyn Machine, model: &Model) -> Result<(), String> {
         for seq in model.live() {
             let view = lead.sequence(seq).ok_or_else(|| format!("{seq:?} is gone"))?;
-            let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
-            if chain.len() != view.len as usize {
-                return Err(format!("{seq:?}: length {}, accepted {}", view.len, chain.len()));
+            let len = self.chains.get(&seq).map_or(0, |(_, chain)| chain.len());
+            if len != view.len as usize {
+                return Err(format!("{seq:?}: length {}, accepted {len}", view.len));
             }
-            for ((group, (spec, table)), ring) in (0..).zip(self.spec.groups.iter().zip(&view.tables)).zip(&view.rings)
-            {
-                let turned: Vec<u32> = match spec.ring {
-                    0 => Vec::new(),
-                    _ => (0..table.len() as u32).map(|index| ring[spec.ring_place(index)]).collect(),
-                };
-                for (position, &chain) in (0..).zip(chain) {
-                    if spec.needs_position(position, view.len) {
-                        let read = self.device.read(group, table, position, chain);
-                        read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
-                        if spec.ring > 0 {
-                            let read = self.device.read(group, &turned, position, chain);
-                            read.map_err(|fault| format!("{seq:?} at {position} of the ring: {fault}"))?;
-                        }
-                    }
+            for (group, table) in (0..).zip(&view.tables) {
+                self.read_row(seq, group, view.sealed[usize::from(group)], table)?;
+                if self.spec.groups[usize::from(group)].ring > 0 {
+                    let ring = &view.rings[usize::from(group)];
+                    let columns = self.spec.groups[usize::from(group)].ring_columns();
+                    self.read_ring(seq, group, columns, table.len(), ring)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reads a sequence through one row, whose first entries are sealed pages.
+    fn read_row(&self, seq: Seq, group: u16, sealed: u32, row: &[u32]) -> Result<(), String> {
+        let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
+        let spec = self.spec.groups[usize::from(group)];
+        for (position, &chain) in (0..).zip(chain) {
+            if spec.needs_position(position, self.chains[&seq].1.len() as u32) {
+                let read = self.device.read_sealed(group, row, sealed, position, chain);
+                read.map_err(|fault| format!("{seq:?} at {position}: {fault}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a sequence through a ring of which the table has so many pages.
+    fn read_ring(&self, seq: Seq, group: u16, columns: u32, pages: usize, ring: &[u32]) -> Result<(), String> {
+        let sinks = self.spec.groups[usize::from(group)].sink_pages();
+        let column = |index: u32| if index < sinks { index } else { sinks + index % columns };
+        let turned: Vec<u32> = (0..pages as u32).map(|index| ring[column(index) as usize]).collect();
+        self.read_row(seq, group, 0, &turned).map_err(|fault| format!("in the ring: {fault}"))
     }
 
     /// The fold over (group, key) is the index, and each parent is announced before its child.
@@ -251,7 +282,7 @@ impl Expected {
         if lost > 0 {
             self.folded = None;
         }
-        let anchor = self.spec.anchor().unwrap_or(0) as u16;
+        let anchor = self.spec.node_group();
         let Some(folded) = &mut self.folded else {
             return Ok(());
         };
@@ -275,6 +306,11 @@ impl Expected {
         }
         if *folded == model.indexed() { Ok(()) } else { Err("the folded events are not the index".into()) }
     }
+}
+
+/// What a sequence of a namespace begins with: nothing that an earlier opening wrote is right for a later one.
+fn root(model: &Model, ns: u16) -> Chain {
+    Chain::root(u64::from(ns) | model.opening(ns).unwrap_or(0) << 16)
 }
 
 /// Continues a chain by tokens from a position on. A media span changes the content from its first token on.

@@ -22,6 +22,7 @@ pub fn resolve(op: &Op, model: &Model) -> Option<Op> {
             }
             *pos = at(*source, *pos);
         }
+        Op::OpenSpace { ns } if usize::from(*ns) >= model.spaces() => return None,
         Op::Match { ticket, .. } if model.is_live(Owner::Ticket(*ticket)) => return None,
         Op::Lease { lease, .. } if model.is_leased(*lease) => return None,
         Op::Match { until: Some(until), .. } => *until = time(*until),

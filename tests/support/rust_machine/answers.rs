@@ -15,6 +15,7 @@ fn shortage(short: &kvfolio::Shortage) -> Outcome {
         kvfolio::Resource::KeyParts => Resource::Spans,
         kvfolio::Resource::Leases => Resource::Leases,
         kvfolio::Resource::Quotas => Resource::Quotas,
+        kvfolio::Resource::Namespaces => Resource::Namespaces,
         _ => Resource::Plan,
     };
     let status = match short.outcome {
@@ -43,7 +44,7 @@ pub(super) fn refusal(error: Error) -> Outcome {
         Error::Busy | Error::Duplicate => Status::Busy,
         Error::PlanState => Status::State,
         Error::WindowLost => Status::WindowLost,
-        Error::Unsupported => Status::Unsupported,
+        Error::Unsupported => Status::Sealed,
         Error::Shortage(short) => return shortage(&short),
         other => panic!("{other}"),
     };

@@ -62,9 +62,10 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
         sequences: spec.max_sequences() as u32,
         tickets: spec.max_tickets() as u32,
         transfers: spec.max_transfers() as u32,
-        namespaces: spec.namespaces.len() as u32 + 1,
+        namespaces: spec.max_spaces() as u32,
         table_chunks: roomy_chunks(spec),
         plan_tokens: 1 << 17,
+        plan_copies: spec.max_copies(),
         events: spec.max_events() as u32,
         key_parts: spec.spans,
         leases: spec.leases,
@@ -75,7 +76,7 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
             spec::IndexKind::Flat => IndexKind::Flat,
             spec::IndexKind::Tree => IndexKind::Tree,
         },
-        index_nodes: if spec.anchor().is_none() { 1 } else { 0 },
+        index_nodes: spec.max_nodes(),
         partial_tail: spec.tail,
         publish: if spec.deferred { PublishMode::Deferred } else { PublishMode::Immediate },
         scrub: spec.scrub,
@@ -88,7 +89,8 @@ fn config<'c>(spec: &Spec, pools: &'c [PoolConfig], groups: &'c [GroupConfig]) -
 pub(crate) fn roomy_chunks(spec: &Spec) -> u32 {
     let handles = (spec.max_sequences() + spec.max_tickets() + spec.max_transfers()) as u32;
     let pages = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
-    let roomy = handles * spec.groups.len() as u32 * (pages / CHUNK_ENTRIES + 3);
+    let nodes = if spec.is_hidden() { handles * (spec.max_nodes() / CHUNK_ENTRIES + 3) } else { 0 };
+    let roomy = handles * spec.groups.len() as u32 * (pages / CHUNK_ENTRIES + 3) + nodes;
     if spec.table_chunks == 0 { roomy } else { spec.table_chunks }
 }
 
@@ -114,7 +116,10 @@ const fn group(group: &spec::GroupSpec) -> GroupConfig {
         window_keep,
         ring_tokens: group.ring,
         contiguous: group.contiguous,
-        ..GroupConfig::FULL
+        sealed_pool: match group.sealed {
+            Some(pool) => pool + 1,
+            None => 0,
+        },
     }
 }
 

@@ -21,7 +21,8 @@ fn subject(op: &Op) -> Option<Seq> {
         | Op::PlanAdd { seq, .. }
         | Op::Reserve { seq, .. }
         | Op::Append { seq, .. }
-        | Op::Verify { seq, .. } => Some(*seq),
+        | Op::Verify { seq, .. }
+        | Op::Seal { seq, .. } => Some(*seq),
         Op::Fork { source, .. } => Some(*source),
         _ => None,
     }
@@ -44,6 +45,14 @@ fn one(part: &str, subject: Option<Seq>, out: &mut Vec<Expect>) -> Result<(), St
         ["last", s, n] => {
             let (seq, group) = member(s)?;
             out.push(Expect::Last { seq, group, value: number(n)? });
+        }
+        ["sealed", s, n] => {
+            let (seq, group) = member(s)?;
+            out.push(Expect::Sealed { seq, group, value: number(n)? });
+        }
+        ["ring", range, ..] => {
+            let (first, end) = range.split_once("..").ok_or("a range is a..b")?;
+            out.push(Expect::Ring { first: number(first)?, end: number(end)?, pages: symbols(part)? });
         }
         ["table", s, ..] => {
             let (seq, group) = member(s)?;
@@ -91,6 +100,7 @@ fn status(word: &str) -> Option<Status> {
         "ARGUMENT" => Status::Argument,
         "STATE" => Status::State,
         "WINDOW_LOST" => Status::WindowLost,
+        "SEALED" => Status::Sealed,
         "CAPACITY" => Status::Capacity,
         _ => return None,
     })

@@ -69,13 +69,16 @@ fn limit<'s>(name: &str, spec: &'s mut Spec) -> Result<&'s mut u32, String> {
         "leases" => &mut spec.leases,
         "quotas" => &mut spec.quotas,
         "spans" => &mut spec.spans,
+        "nodes" => &mut spec.nodes,
+        "namespaces" => &mut spec.spaces,
+        "copies" => &mut spec.copies,
         _ => return Err(format!("`{name}` is not a limit")),
     })
 }
 
 fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, String> {
     let (mut window, mut sinks, mut pool, mut ring) = (0, 0, 0, 0);
-    let (mut exact, mut contiguous) = (false, false);
+    let (mut exact, mut contiguous, mut sealed) = (false, false, None);
     let mut words = rest.iter();
     while let Some(&word) = words.next() {
         let mut value = || words.next().copied().ok_or_else(|| format!("`{word}` needs a number"));
@@ -84,6 +87,7 @@ fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, Stri
             "sinks" => sinks = number(value()?)?,
             "pool" => pool = number(value()?)?,
             "ring" => ring = number(value()?)?,
+            "sealed" => sealed = Some(number(value()?)?),
             "exact" => exact = true,
             "contiguous" => contiguous = true,
             _ => return Err(format!("`{word}` does not belong to a group")),
@@ -94,7 +98,7 @@ fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, Stri
         "window" => GroupKind::Window { window, sinks },
         _ => return Err(format!("`{kind}` is not a kind of group")),
     };
-    Ok(GroupSpec { kind, page_tokens: number(page_tokens)?, pool, exact, contiguous, ring })
+    Ok(GroupSpec { kind, page_tokens: number(page_tokens)?, pool, exact, contiguous, ring, sealed })
 }
 
 fn namespace(rest: &[&str], spec: &mut Spec) -> Result<(), String> {

@@ -113,6 +113,19 @@ pub(super) fn parse(line: &str, fresh: &mut u32) -> Result<Op, String> {
             pool: number(tail.need("a pool")?)?,
             pages: number(tail.need("a number of pages")?)?,
         },
+        "CLOSENS" => Op::CloseSpace { ns: number(tail.need("a namespace")?)? },
+        "OPENNS" => Op::OpenSpace { ns: number(tail.need("a namespace")?)? },
+        "EXPORT" => Op::Export { seqs: sequences(&mut tail)? },
+        "RING" => Op::Ring {
+            seq: seq(tail.need("a sequence")?)?,
+            group: number(tail.need("a group")?)?,
+            columns: number(tail.need("a number of columns")?)?,
+        },
+        "SEAL" => Op::Seal {
+            seq: seq(tail.need("a sequence")?)?,
+            group: number(tail.need("a group")?)?,
+            upto: number(tail.need("an entry")?)?,
+        },
         "DRAIN" => Op::Drain,
         "CHECK" => Op::Check,
         _ => return Err(format!("`{verb}` is no op")),
@@ -150,11 +163,15 @@ fn fork(tail: &mut Tail<'_>) -> Result<Op, String> {
     if tail.need("->")? != "->" {
         return Err("FORK A -> B C".into());
     }
-    let mut children = Vec::new();
-    while let Some(child) = tail.one() {
-        children.push(seq(child)?);
+    Ok(Op::Fork { source, children: sequences(tail)?, at })
+}
+
+fn sequences(tail: &mut Tail<'_>) -> Result<Vec<Seq>, String> {
+    let mut labels = Vec::new();
+    while let Some(label) = tail.one() {
+        labels.push(seq(label)?);
     }
-    Ok(Op::Fork { source, children, at })
+    Ok(labels)
 }
 
 fn room(tail: &mut Tail<'_>, fresh: &mut u32) -> Result<(Seq, u32, Option<Vec<u32>>), String> {

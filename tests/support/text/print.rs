@@ -41,7 +41,8 @@ pub fn print_spec(spec: &Spec) -> String {
         let exact = if group.exact { " exact" } else { "" };
         let contiguous = if group.contiguous { " contiguous" } else { "" };
         let ring = if group.ring > 0 { format!(" ring {}", group.ring) } else { String::new() };
-        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}", group.pool));
+        let sealed = group.sealed.map_or(String::new(), |pool| format!(" sealed {pool}"));
+        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}{sealed}", group.pool));
     }
     if spec.namespaces != [NamespaceSpec::default()] {
         for key in &spec.namespaces {
@@ -69,6 +70,9 @@ pub fn print_spec(spec: &Spec) -> String {
         ("leases", spec.leases),
         ("quotas", spec.quotas),
         ("spans", spec.spans),
+        ("nodes", spec.nodes),
+        ("namespaces", spec.spaces),
+        ("copies", spec.copies),
     ];
     for (name, value) in limits {
         if value != 0 {
@@ -149,6 +153,13 @@ pub fn print_op(op: &Op) -> String {
         Op::SetClass { ns, tokens, class } => format!("CLASS {} {class} ns {ns}", list(tokens)),
         Op::Move { ns, tokens, hot } => format!("MOVE {} {} ns {ns}", list(tokens), if *hot { "hot" } else { "cold" }),
         Op::SetQuota { ns, pool, pages } => format!("QUOTA {ns} {pool} {pages}"),
+        Op::CloseSpace { ns } => format!("CLOSENS {ns}"),
+        Op::OpenSpace { ns } => format!("OPENNS {ns}"),
+        Op::Export { seqs } => {
+            format!("EXPORT{}", seqs.iter().map(|seq| format!(" {}", print_seq(*seq))).collect::<String>())
+        }
+        Op::Ring { seq, group, columns } => format!("RING {} {group} {columns}", print_seq(*seq)),
+        Op::Seal { seq, group, upto } => format!("SEAL {} {group} {upto}", print_seq(*seq)),
         Op::Drain => "DRAIN".into(),
         Op::Check => "CHECK".into(),
     }
