@@ -11,12 +11,20 @@
 //!             exact (sinks)    quantised         exact (recent tokens)
 //! ```
 
+mod kind;
+mod part;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+// Chooses between those and the codecs.
+mod rows;
+
+mod view;
+
 mod append;
 mod attention;
 mod read;
-mod rows;
 mod seal;
-mod view;
 
 pub use append::append_quant_raw;
 pub use attention::{RawSplit, attention_quant_raw, attention_quant_scratch};
