@@ -1,6 +1,6 @@
 //! Formats that have loops of their own, and where the elements, codes and parameters of one call lie.
 
-use kvfolio::layout::{Axis, ElementCode, PartLayout, ScaleMode, TensorFormat};
+use kvfolio::layout::{Axis, ElementCode, ScaleMode, TensorFormat};
 
 /// A format, as the loops tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +30,10 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form of a part of a page, if there are loops for it.
-    pub(super) fn of(part: &PartLayout) -> Option<Self> {
-        let TensorFormat { element, axis, group, scale, flags, .. } = part.format;
-        let dim = part.dim as usize;
+    /// The form of rows of `dim` elements, if there are loops for the format.
+    pub(super) fn of(format: &TensorFormat, dim: u32) -> Option<Self> {
+        let TensorFormat { element, axis, group, scale, flags, .. } = *format;
+        let dim = dim as usize;
         let kind = match element {
             ElementCode::INT8 => Kind::Int(8),
             ElementCode::INT4 => Kind::Int(4),
@@ -51,7 +51,7 @@ impl Form {
             _ if group == 0 => dim,
             _ => group as usize,
         };
-        Some(Self { kind, group, dim, is_channel: axis == Axis::CHANNEL }).filter(Self::is_whole)
+        Some(Self { kind, group, dim, is_channel: axis == Axis::CHANNEL })
     }
 
     /// Whether groups are of whole vectors.
@@ -114,8 +114,10 @@ pub(super) struct Run {
     pub(super) scales: *mut u8,
     /// Zeros of block 0, where the form has them.
     pub(super) zeros: *mut u8,
-    /// Bytes from a block's scales to the next block's, and likewise for zeros.
-    pub(super) params_step: usize,
+    /// Bytes from a block's scales to the next block's.
+    pub(super) scales_step: usize,
+    /// Bytes from a block's zeros to the next block's.
+    pub(super) zeros_step: usize,
     pub(super) blocks: usize,
     /// The scale of [`Kind::E4m3Fixed`].
     pub(super) fixed: f32,

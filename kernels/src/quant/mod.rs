@@ -19,6 +19,9 @@ mod avx2;
 // Chooses between those and the codecs.
 mod rows;
 
+mod plain;
+mod plain_codec;
+
 mod view;
 
 mod append;
@@ -28,6 +31,7 @@ mod seal;
 
 pub use append::append_quant_raw;
 pub use attention::{RawSplit, attention_quant_raw, attention_quant_scratch};
+pub use plain::{RawRows, RowReport, decode_rows_raw, encode_rows_raw};
 pub use read::{copy_quant_raw, gather_quant_raw};
 pub use seal::{Seal, seal_raw};
 pub use view::{RawQuant, encode_scratch};

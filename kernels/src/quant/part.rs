@@ -28,7 +28,9 @@ impl<'a> Part<'a> {
     /// As [`RowCodec::new`].
     pub(super) fn new(layout: &'a PageLayout, tensor: Tensor, scales: &'a [f32]) -> Result<Self, QuantError> {
         let codec = RowCodec::new(layout, tensor, scales)?;
-        Ok(Self { codec, layout, tensor, form: Form::of(layout.part(tensor)), scales })
+        let part = layout.part(tensor);
+        let form = Form::of(&part.format, part.dim).filter(Form::is_whole);
+        Ok(Self { codec, layout, tensor, form, scales })
     }
 
     /// Tokens of one head of a page as a run, if there are loops for the form and the tokens are whole blocks. Its elements are
@@ -53,7 +55,8 @@ impl<'a> Part<'a> {
             codes_step: part.codes_block as usize,
             scales: at(row.scales),
             zeros: at(row.zeros),
-            params_step: part.params_block as usize,
+            scales_step: part.params_block as usize,
+            zeros_step: part.params_block as usize,
             blocks: tokens.len().checked_div(block as usize)?,
             fixed: self.scales.get(nth as usize).copied().unwrap_or(1.0),
         };

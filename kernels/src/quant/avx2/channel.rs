@@ -56,10 +56,10 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32, const SIGNED: bool>(form
                 let at = channel + vector * 8;
                 // SAFETY: channels at..at + 8 of the block.
                 unsafe {
-                    let scales = run.scales.wrapping_add(block * run.params_step + at * 2);
+                    let scales = run.scales.wrapping_add(block * run.scales_step + at * 2);
                     _mm_storeu_si128(scales.cast(), params.scales);
                     if !SIGNED {
-                        let zeros = run.zeros.wrapping_add(block * run.params_step + at * 2);
+                        let zeros = run.zeros.wrapping_add(block * run.zeros_step + at * 2);
                         _mm_storeu_si128(zeros.cast(), params.zeros);
                     }
                     let codes = run.codes.wrapping_add(block * run.codes_step + at * form.group_bytes());
@@ -199,11 +199,11 @@ pub(super) unsafe fn decode<O: Output, const BITS: u32, const SIGNED: bool>(form
             let x = run.x.wrapping_add(block * form.group * run.x_step).cast::<O>().wrapping_add(channel);
             // SAFETY: channels channel..channel + 8 of the block.
             let params = unsafe {
-                let scales = _mm_loadu_si128(run.scales.wrapping_add(block * run.params_step + channel * 2).cast());
+                let scales = _mm_loadu_si128(run.scales.wrapping_add(block * run.scales_step + channel * 2).cast());
                 let zeros = if SIGNED {
                     _mm256_castsi256_si128(_mm256_setzero_si256())
                 } else {
-                    _mm_loadu_si128(run.zeros.wrapping_add(block * run.params_step + channel * 2).cast())
+                    _mm_loadu_si128(run.zeros.wrapping_add(block * run.zeros_step + channel * 2).cast())
                 };
                 let is_negative = words(scales).into_iter().any(|scale| scale >= 0x8000);
                 let (scale, zero) = (_mm256_cvtph_ps(scales), _mm256_cvtph_ps(zeros));

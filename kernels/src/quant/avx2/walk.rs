@@ -60,8 +60,8 @@ impl<'a> Walk<'a> {
         let group = Group {
             x: run.x.wrapping_add(block * run.x_step + nth * self.x_bytes),
             codes: run.codes.wrapping_add(block * run.codes_step + nth * self.group_bytes),
-            scale: run.scales.wrapping_add(block * run.params_step + nth * self.scale_bytes),
-            zero: run.zeros.wrapping_add(block * run.params_step + nth * self.zero_bytes),
+            scale: run.scales.wrapping_add(block * run.scales_step + nth * self.scale_bytes),
+            zero: run.zeros.wrapping_add(block * run.zeros_step + nth * self.zero_bytes),
         };
         self.nth += 1;
         if self.nth == self.groups {
