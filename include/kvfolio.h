@@ -635,6 +635,17 @@ kvf_status kvf_plan_estimate(const kvf_cache *cache, kvf_seq seq, uint32_t count
 kvf_status kvf_plan_seal(kvf_cache *cache, kvf_seq seq, uint32_t group, uint32_t upto,
                          kvf_shortage *shortage);
 
+/*
+ * When to seal, as a function of the position alone: the last `recent` tokens stay exact, whole
+ * pages behind them are sealed. `pages` gets how many pages of a row the query at `position` reads
+ * as sealed: what kvf_plan_seal is to be given in the step of that token. `run` gets how many of
+ * `count` tokens from there on read the same: cut chunks there, and a prompt gives the same results
+ * in chunks of any size. KVF_ERR_ARGUMENT when page_tokens is no power of two from 1 to 256. Needs
+ * no cache.
+ */
+kvf_status kvf_plan_seal_schedule(uint32_t page_tokens, uint32_t recent, uint32_t position,
+                                  uint32_t count, uint32_t *pages, uint32_t *run);
+
 /* Gives a plan up while it is built. */
 kvf_status kvf_plan_cancel(kvf_cache *cache);
 

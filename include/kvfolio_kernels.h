@@ -64,6 +64,9 @@ extern "C" {
 #define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
 #define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
 #define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, or an unknown KVF_KERNEL_ISA_* */
+#define KVF_KERNEL_ERR_LAYOUT      165 /* not a layout of the library, or one that this function does not read */
+#define KVF_KERNEL_ERR_NONFINITE   166 /* a NaN or an infinity where values are needed */
+#define KVF_KERNEL_ERR_SCALE       167 /* a scale that is not finite and above 0 */
 
 /* ---- Element types ----------------------------------------------------- */
 
@@ -198,6 +201,43 @@ typedef struct kvf_kernel_work {
     uint64_t scratch_floats; /* see kvf_cpu_attention_scratch */
 } kvf_kernel_work;
 
+/*
+ * Quantised pages of one layer. Their bytes are those of a kvf_page_layout,
+ * which kvf_layout_make of kvfolio.h writes: page p begins at base +
+ * p * page_bytes. K and V have the same head dimension, and are not MLA.
+ */
+typedef struct kvf_kernel_quant {
+    uint32_t struct_size;
+    uint32_t n_pages;      /* N: ids 1..N are valid */
+    const void *layout;    /* a kvf_page_layout */
+    void *base;            /* address of page 0, a multiple of the layout's alignment */
+    uint32_t layer;        /* which of the layout's layers */
+    uint32_t isa;          /* KVF_KERNEL_ISA_* of all but attention; it changes no bit */
+    const float *k_scales; /* scales that lie outside pages, [layers][static_scales of K]; NULL = none */
+    const float *v_scales;
+} kvf_kernel_quant;
+
+/*
+ * Rows that span two pools: columns begin[r] .. end[r] - 1 of table row r are
+ * pages of the quantised pool, all others of the exact one. NULL: from 0, and
+ * to the end. kvf_seq_sealed_pages tells the end for a group with a sealed pool.
+ */
+typedef struct kvf_kernel_split {
+    uint32_t struct_size;
+    const uint32_t *begin; /* [table rows], or NULL */
+    const uint32_t *end;   /* [table rows], or NULL */
+} kvf_kernel_split;
+
+/* A full exact page, and the quantised page that gets its tokens. */
+typedef struct kvf_kernel_seal {
+    uint32_t source;
+    uint32_t target;
+} kvf_kernel_seal;
+
+/* What encoders do with NaN and infinity. */
+#define KVF_KERNEL_NONFINITE_REJECT   0u /* KVF_KERNEL_ERR_NONFINITE, nothing written */
+#define KVF_KERNEL_NONFINITE_SANITISE 1u /* the nearest finite value of the group; FP8 keeps NaN */
+
 /* One page copy: the first `tokens` tokens of page src go to page dst. */
 typedef struct kvf_kernel_copy {
     uint32_t src;
@@ -270,6 +310,58 @@ int32_t kvf_cpu_attention_contiguous(const kvf_kernel_contiguous *kv,
  */
 int32_t kvf_cpu_from_f32(uint32_t dtype, const float *src, void *dst, uint64_t n);
 int32_t kvf_cpu_to_f32(uint32_t dtype, const void *src, float *dst, uint64_t n);
+
+/* ---- Quantised pages --------------------------------------------------- */
+
+/*
+ * Scratch, in floats, for kvf_cpu_quant_append, _seal and _gather: one head of
+ * a page, P * d.
+ */
+int32_t kvf_cpu_quant_scratch(const void *layout, uint64_t *scratch_floats);
+
+/*
+ * Quantise n rows, k and v [n][Hk][d], into their slots [n]; -1 is skipped.
+ * Only for layouts whose groups lie along channels (KVF_KERNEL_ERR_LAYOUT
+ * otherwise): a row is complete by itself. n calls with one row write the
+ * same bytes as one call with n.
+ */
+int32_t kvf_cpu_quant_append(const kvf_kernel_quant *quant, uint32_t on_non_finite, const float *k,
+                             const float *v, const int64_t *slots, uint32_t n, float *scratch,
+                             uint64_t scratch_floats);
+
+/* Quantise all P tokens of full exact pages into pages of the quantised pool. */
+int32_t kvf_cpu_quant_seal(const kvf_kernel_pages *exact, const kvf_kernel_quant *quant,
+                           uint32_t on_non_finite, const kvf_kernel_seal *seals, uint32_t n,
+                           float *scratch, uint64_t scratch_floats);
+
+/* Copy pages in list order, the whole layer of each: groups stay whole. */
+int32_t kvf_cpu_quant_copy_pages(const kvf_kernel_quant *quant, const kvf_kernel_copy *copies,
+                                 uint32_t n);
+
+/*
+ * Dequantise tokens token_begin..token_end - 1 of a table row, all of whose
+ * pages are quantised, into k and v, each [token_end - token_begin][Hk][d].
+ * Where groups lie along tokens, the range begins and ends at groups.
+ */
+int32_t kvf_cpu_quant_gather(const kvf_kernel_quant *quant, const kvf_kernel_table *table,
+                             uint32_t row, uint32_t token_begin, uint32_t token_end, float *k,
+                             float *v, float *scratch, uint64_t scratch_floats);
+
+/* As kvf_cpu_attention_scratch, for kvf_cpu_quant_attention. */
+int32_t kvf_cpu_quant_attention_scratch(const kvf_kernel_quant *quant,
+                                        const kvf_kernel_attention *params, uint32_t max_tokens,
+                                        uint64_t *scratch_floats);
+
+/*
+ * Causal attention over table rows that span exact and quantised pages. Each
+ * quantised value counts as what it decodes to, so the result is bit for bit
+ * that of kvf_cpu_attention over decoded pages. exact may be NULL: then all
+ * pages are quantised.
+ */
+int32_t kvf_cpu_quant_attention(const kvf_kernel_pages *exact, const kvf_kernel_quant *quant,
+                                const kvf_kernel_split *split, const kvf_kernel_table *table,
+                                const kvf_kernel_attention *params,
+                                const kvf_kernel_queries *queries, const kvf_kernel_work *work);
 
 #ifdef __cplusplus
 }

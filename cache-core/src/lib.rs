@@ -20,7 +20,7 @@
 //! Beside the data path, and linked only where they are used:
 //! - [`layout`]: what each byte of a page means. It knows no page by number.
 //! - [`planner`]: how many bytes tokens, sequences and pools take.
-//! - `quant` (feature `quant`): codecs for keys and values, pure functions over the caller's slices.
+//! - `quant` (features `quant` and `quant-int`): codecs for keys and values, pure functions over the caller's slices.
 //!
 //! # Rules
 //! - No heap, no clock, no lock, no callback, no float but in `quant`, no global. Memory is lent ([`CacheStorage`]), time is an argument.
@@ -104,6 +104,7 @@ mod quota;
 pub mod records;
 mod release;
 mod retain;
+mod seal_schedule;
 mod sequence;
 #[cfg(feature = "spin")]
 mod shared;
@@ -130,6 +131,7 @@ pub use namespace::NamespaceKey;
 pub use plan::{Accept, GroupNeed, PageCopy, PlanReport};
 pub use release::CloseMode;
 pub use retain::Move;
+pub use seal_schedule::SealSchedule;
 #[cfg(feature = "spin")]
 pub use shared::Shared;
 pub use stats::{Counters, PageInfo, PageState, PoolStats, SequenceInfo, Stats};

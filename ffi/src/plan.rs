@@ -15,7 +15,7 @@
 //!
 //! On KVF_RETRY end or preempt a sequence and ask again; on KVF_PENDING wait for transfers; on KVF_NEVER split or reject.
 
-use kvfolio::{Accept, Error, GroupNeed, PageCopy, PlanReport, SequenceId};
+use kvfolio::{Accept, Error, GroupNeed, PageCopy, PlanReport, SealSchedule, SequenceId};
 
 use crate::cache::{group_id, kvf_cache};
 use crate::ptr;
@@ -162,6 +162,33 @@ pub unsafe extern "C" fn kvf_plan_seal(
         explain(cache.cache.plan_seal(SequenceId::from_bits(seq), group, upto), shortage)
     };
     answer(seal())
+}
+
+/// When to seal, as a function of the position alone: the last `recent` tokens stay exact, whole pages behind them are sealed.
+/// `pages` gets how many pages of a row the query at `position` reads as sealed: what kvf_plan_seal is to be given in the step
+/// of that token. `run` gets how many of `count` tokens from there on read the same: cut chunks there, and a prompt gives the
+/// same results in chunks of any size. KVF_ERR_ARGUMENT when page_tokens is no power of two from 1 to 256. Needs no cache.
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_plan_seal_schedule(
+    page_tokens: u32,
+    recent: u32,
+    position: u32,
+    count: u32,
+    pages: *mut u32,
+    run: *mut u32,
+) -> kvf_status {
+    let schedule = || {
+        // SAFETY: rule (a).
+        let (pages, run) = unsafe { (ptr::out(pages)?, ptr::out(run)?) };
+        if !page_tokens.is_power_of_two() || page_tokens > 256 {
+            return Err(Status(KVF_ERR_ARGUMENT));
+        }
+        let schedule = SealSchedule { page_tokens, recent };
+        pages.set(schedule.sealed_at(position));
+        run.set(schedule.run(position, count));
+        Ok(())
+    };
+    answer(schedule())
 }
 
 /// Gives a plan up while it is built.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use kvfolio_kernels::cpu::{AttentionParams, Dtype, Geometry, Queries, Table, attention};
+use kvfolio_kernels::cpu::{AttentionParams, Dtype, Geometry, Isa, Queries, Table, attention};
 use support::{Paged, Random, attend_contiguous, bits, encode};
 
 const PAGE_TOKENS: [u32; 5] = [1, 4, 16, 64, 256];
@@ -81,14 +81,18 @@ impl Case {
         (out, sum.ln())
     }
 
-    /// All page sizes give the bits of the contiguous form, and those are near the reference.
+    /// All page sizes and instruction sets give the bits of the contiguous form, and those are near the reference.
     fn check(&self, params: &AttentionParams<'_>) {
         let g = &self.geometry;
         let contiguous = attend_contiguous(g, &self.k, &self.v, params, &self.q, &self.positions);
         for page_tokens in PAGE_TOKENS {
-            let paged = self.paged(page_tokens).attend(params, &self.q, &self.positions);
-            assert_eq!(bits(&paged.0), bits(&contiguous.0), "P {page_tokens} {params:?}");
-            assert_eq!(bits(&paged.1), bits(&contiguous.1), "P {page_tokens} {params:?}");
+            let paged = self.paged(page_tokens);
+            for isa in [Isa::Auto, Isa::Portable, Isa::Avx2] {
+                let params = AttentionParams { isa, ..*params };
+                let (out, lse) = paged.attend(&params, &self.q, &self.positions);
+                assert_eq!(bits(&out), bits(&contiguous.0), "P {page_tokens} {params:?}");
+                assert_eq!(bits(&lse), bits(&contiguous.1), "P {page_tokens} {params:?}");
+            }
         }
         let d = g.head_dim as usize;
         for row in 0..self.tokens {
@@ -148,6 +152,7 @@ fn scale_soft_cap_and_sink_logits() {
                     sink_logits,
                     window: 11,
                     sink_tokens: 2,
+                    ..Default::default()
                 });
             }
         }

@@ -23,8 +23,9 @@ STATIC_ASSERT(pages_stride, !P64 || offsetof(kvf_kernel_pages, k_page_stride) ==
 STATIC_ASSERT(pages_v_stride, !P64 || offsetof(kvf_kernel_pages, v_page_stride) == 64);
 STATIC_ASSERT(table, !P64 || sizeof(kvf_kernel_table) == 24);
 STATIC_ASSERT(contiguous, !P64 || sizeof(kvf_kernel_contiguous) == 40);
-STATIC_ASSERT(attention, !P64 || sizeof(kvf_kernel_attention) == 32);
+STATIC_ASSERT(attention, !P64 || sizeof(kvf_kernel_attention) == 40);
 STATIC_ASSERT(attention_sinks, offsetof(kvf_kernel_attention, sink_logits) == 24);
+STATIC_ASSERT(attention_isa, !P64 || offsetof(kvf_kernel_attention, isa) == 32);
 STATIC_ASSERT(queries, !P64 || sizeof(kvf_kernel_queries) == 48);
 STATIC_ASSERT(queries_rows, !P64 || offsetof(kvf_kernel_queries, table_rows) == 32);
 STATIC_ASSERT(work, !P64 || sizeof(kvf_kernel_work) == 40);
@@ -356,7 +357,14 @@ static void test_attention(const kvf_kernel_pages *pages, const kvf_kernel_table
     ATTENTION(0);
     params.scale = 0.0f;
     params.struct_size = sizeof params;
+    params.isa = 3;
+    ATTENTION(KVF_KERNEL_ERR_VALUE);
     queries.out = &again[0][0][0];
+    params.isa = KVF_KERNEL_ISA_PORTABLE;
+    ATTENTION(0);
+    CHECK(memcmp(out, again, sizeof out) == 0);
+    params.isa = KVF_KERNEL_ISA_BEST;
+    memset(again, 0x55, sizeof again);
     memset(&future, 0, sizeof future);
     future.work = work;
     future.work.struct_size = sizeof future;

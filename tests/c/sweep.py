@@ -56,6 +56,7 @@ ROWS = {
     "kvf_plan_add_batch": (BUILDING, {"items": "in[1]", "statuses": "out[1]"}, {}),
     "kvf_plan_estimate": (IDLE, SEQ | {"count": "3", "needs": "out[2]"}, {}),
     "kvf_plan_seal": (SEALING, SEQ | {"group": "0", "upto": "2"}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
+    "kvf_plan_seal_schedule": (IDLE, {"page_tokens": "32", "recent": "128", "position": "159", "count": "64"}, {}),
     "kvf_plan_cancel": (BUILDING, {}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_finish": (BUILDING, {"report": "*out"}, {IDLE: PLAN_STATE, FINISHED: PLAN_STATE}),
     "kvf_plan_copies": (FINISHED, {"copies": "out[w.copies]"}, {}),

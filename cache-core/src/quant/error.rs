@@ -27,6 +27,17 @@ pub enum QuantError {
     },
 }
 
+impl QuantError {
+    /// The same, where that many groups lie before those that were looked at.
+    #[cfg(feature = "quant")]
+    pub(super) const fn after_groups(self, count: usize) -> Self {
+        match self {
+            Self::Scale { index } => Self::Scale { index: index.saturating_add(count) },
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for QuantError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,8 @@
 //! - [`pack`] and [`fixed`]: packing, and decoding to fixed point without a float; all there is without feature `quant`.
 //!
 //! # Rules
-//! - A call that fails writes nothing. What was saturated or replaced is counted in the [`Report`].
+//! - A call that fails writes nothing, but for [`RowCodec::read`], which may have written rows that came first. What was
+//!   saturated or replaced is counted in the [`Report`].
 //! - Non-finite input is refused, with its index, unless the caller asks otherwise ([`NonFinite`]).
 //! - Codes are computed against the parameters as stored, which are rounded so that the group stays covered: no error is
 //!   above half a step.
@@ -31,6 +32,8 @@
 //! # Ok::<(), kvfolio::quant::QuantError>(())
 //! ```
 
+#[cfg(feature = "quant")]
+mod coder;
 mod error;
 pub mod fixed;
 mod format;

@@ -1,4 +1,5 @@
-//! Conversions to binary16 (f16), as bit patterns: toward minus and plus infinity for parameters, to nearest for values.
+//! Conversions to binary16 (f16), as bit patterns: toward minus and plus infinity for parameters, to nearest for values; and to
+//! bf16.
 
 /// The largest finite f16, 65,504.
 pub(super) const F16_MAX: u16 = 0x7bff;
@@ -51,6 +52,18 @@ pub fn f16_nearest_saturating(x: f32) -> u16 {
     let value = if magnitude < 113 << 23 { small } else { normal };
     let value = if value < u32::from(F16_MAX) { value } else { u32::from(F16_MAX) };
     let value = if magnitude > 0x7f80_0000 { 0x7e00 } else { value };
+    let [low, high, ..] = (value | bits >> 16 & 0x8000).to_le_bytes();
+    u16::from_le_bytes([low, high])
+}
+
+/// The nearest bf16, ties to even; what is beyond the largest one saturates. NaN stays NaN. O(1), without a branch.
+#[inline]
+pub fn bf16_nearest_saturating(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let magnitude = bits & F32_MAGNITUDE;
+    let value = magnitude.wrapping_add(magnitude >> 16 & 1).wrapping_add(0x7fff) >> 16;
+    let value = if value < 0x7f7f { value } else { 0x7f7f };
+    let value = if magnitude > 0x7f80_0000 { 0x7fc0 } else { value };
     let [low, high, ..] = (value | bits >> 16 & 0x8000).to_le_bytes();
     u16::from_le_bytes([low, high])
 }

@@ -1,11 +1,10 @@
-//! `tests/vectors/quant.json`, which other languages read as well.
+//! `../vectors/quant.json`, which other languages read as well.
 
 use kvfolio::quant::*;
 use serde_json::Value;
 
 fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/quant.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect("JSON")
+    serde_json::from_str(include_str!("../vectors/quant.json")).expect("JSON")
 }
 
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {

@@ -17,7 +17,7 @@ use crate::error::{Error, ensure, status_name};
 /// `KVF_KERNEL_ABI`
 pub const ABI: u32 = 1;
 
-fn status(result: Result<(), Error>) -> i32 {
+pub(super) fn status(result: Result<(), Error>) -> i32 {
     result.map_or_else(Error::code, |()| 0)
 }
 

@@ -4,7 +4,9 @@
 //! no other code touches the caller's memory, and no path can panic.
 
 mod exports;
+mod quant;
 mod structs;
 
 pub use exports::*;
+pub use quant::*;
 pub use structs::*;

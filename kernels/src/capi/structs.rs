@@ -3,13 +3,17 @@
 //! Invariant: the layouts are those of the header. All fields are integers,
 //! floats or pointers, for which any bits are valid.
 
+use core::ffi::c_void;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
+
+use kvfolio::layout::{PageLayout, Tensor};
 
 use crate::cpu::{
     AttentionParams, Dtype, Geometry, Isa, RawContiguous, RawPages, RawQueries, RawTable, RawWork, Strides,
 };
 use crate::error::{Error, ensure};
+use crate::quant::{RawQuant, RawSplit};
 
 /// Longest struct that is searched for unknown bytes.
 const LONGEST: usize = 4096;
@@ -200,6 +204,36 @@ c_struct! {
     }
 }
 
+c_struct! {
+    /// Quantised pages of one layer.
+    kvf_kernel_quant, size 48, required offset_of!(Self, k_scales) => {
+        /// N
+        n_pages: u32,
+        /// A `kvf_page_layout`.
+        layout: *const c_void,
+        /// Address of page 0.
+        base: *mut u8,
+        /// Which of the layout's layers.
+        layer: u32,
+        /// `KVF_KERNEL_ISA_*`
+        isa: u32,
+        /// Scales of K that lie outside pages, of all layers; NULL = there are none.
+        k_scales: *const f32,
+        /// The same of V.
+        v_scales: *const f32,
+    }
+}
+
+c_struct! {
+    /// Which columns of a table are quantised pages.
+    kvf_kernel_split, size 24, required size_of::<Self>() => {
+        /// `[rows]` first one; NULL = 0.
+        begin: *const u32,
+        /// `[rows]` one past the last; NULL = all.
+        end: *const u32,
+    }
+}
+
 /// `KVF_KERNEL_ALL`
 pub const ALL: u32 = u32::MAX;
 
@@ -220,6 +254,45 @@ impl kvf_kernel_pages {
             k_strides: k,
             v_strides: if v == Strides::default() { k } else { v },
         })
+    }
+}
+
+impl kvf_kernel_quant {
+    /// # Safety
+    /// Non-NULL addresses are valid for reads for the lifetime: the layout, and as many scales as it says.
+    pub(super) unsafe fn raw<'a>(&self) -> Result<(RawQuant<'a>, Isa), Error> {
+        let layout = self.layout.cast::<PageLayout>();
+        ensure(!layout.is_null(), Error::Null)?;
+        ensure(layout.is_aligned(), Error::Align)?;
+        // SAFETY: the caller's promise; a layout is integers, for which any bits are valid.
+        let layout = unsafe { &*layout };
+        // Before its numbers are believed.
+        layout.verify().map_err(|_| Error::Layout)?;
+        let scales = |tensor: Tensor, at: *const f32| {
+            let n = layout.layers as usize * layout.part(tensor).static_scales as usize;
+            if n == 0 {
+                return Ok(&[][..]);
+            }
+            ensure(!at.is_null(), Error::Null)?;
+            ensure(at.is_aligned(), Error::Align)?;
+            // SAFETY: the caller's promise; checked to be aligned.
+            Ok(unsafe { core::slice::from_raw_parts(at, n) })
+        };
+        let quant = RawQuant {
+            layout,
+            base: self.base,
+            n_pages: self.n_pages,
+            layer: self.layer,
+            k_scales: scales(Tensor::K, self.k_scales)?,
+            v_scales: scales(Tensor::V, self.v_scales)?,
+        };
+        Ok((quant, Isa::from_code(self.isa).ok_or(Error::Value)?))
+    }
+}
+
+impl kvf_kernel_split {
+    pub(super) fn raw(&self) -> RawSplit {
+        RawSplit { begin: self.begin, end: self.end }
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) enum Chunk {
     /// Elements as the pages hold them.
     Stored(Rows),
     /// Floats that were decoded; they stay until the next run is asked for.
+    #[allow(dead_code)] // no source decodes yet
     Decoded(Rows),
 }
 
