@@ -20,7 +20,6 @@ mod avx2;
 mod rows;
 
 mod plain;
-mod plain_codec;
 
 mod view;
 

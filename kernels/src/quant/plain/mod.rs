@@ -8,11 +8,18 @@
 //! | codes | `[T][d]`, packed | `[T / G][d][G]`, packed |
 //! | scales, zeros | `[T][d / G]` | `[T / G][d]` |
 
+mod decode;
+mod encode;
+mod shape;
+
 use kvfolio::layout::TensorFormat;
 use kvfolio::quant::NonFinite;
 
+use decode::decode_run;
+use encode::encode_run;
+use shape::is_valid;
+
 use super::kind::{Form, Kind, Run};
-use super::plain_codec::{decode_run, encode_run, is_valid};
 use super::rows;
 use super::view::error;
 use crate::cpu::{Dtype, Isa, MAX_HEAD_DIM};
