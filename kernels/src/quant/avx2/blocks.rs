@@ -1,17 +1,16 @@
 //! The blocks of ggml: encoding.
 
 use core::arch::x86_64::{
-    __m256, _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_add_ps, _mm256_and_ps, _mm256_castsi256_si128,
+    __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_add_ps, _mm256_and_ps, _mm256_castsi256_si128,
     _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_cvttps_epi32, _mm256_div_ps, _mm256_extracti128_si256, _mm256_min_ps,
-    _mm256_mul_ps, _mm256_or_ps, _mm256_or_si256, _mm256_packs_epi32, _mm256_set1_ps, _mm256_slli_epi16,
+    _mm256_mul_ps, _mm256_or_ps, _mm256_or_si256, _mm256_packs_epi32, _mm256_set1_ps, _mm256_setr_ps, _mm256_slli_epi16, _mm256_blendv_ps, _mm256_cmp_ps, _mm256_movemask_ps, _mm256_xor_ps,
     _mm_packus_epi16, _mm256_permute4x64_epi64,
 };
 
 use super::super::kind::{Form, Run};
 use super::codes::{bytes32, store32};
 use super::load::Vector;
-use super::params::{are_finite, floats, inverse, magnitude, vector, words};
-use super::token::survey;
+use super::params::{are_finite, floats, inverse, magnitude, words};
 use super::walk::{Group, Walk};
 
 /// Encodes q8_0 (`BITS` = 8) or q4_0 (4); false where a block is left to the portable codec, with blocks before it written.
@@ -27,7 +26,7 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32>(form: &Form, run: &Run) 
             return true;
         }
         // SAFETY: the caller's promise; a block has 32 elements.
-        let (least, greatest) = unsafe { survey::<E>(&groups, count, 32) };
+        let (least, greatest) = unsafe { E::survey(&groups, count, 32) };
         let Some(amax) = magnitude(least, greatest) else { return false };
         let d = if BITS == 8 {
             _mm256_div_ps(amax, _mm256_set1_ps(127.0))
@@ -56,26 +55,28 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32>(form: &Form, run: &Run) 
 /// The value of the greatest magnitude of each block, of several the first.
 ///
 /// # Safety
-/// As [`survey`], with 32 elements.
+/// The first `count` groups are valid for reads of 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 unsafe fn extremes<E: Vector>(groups: &[Group; 8], count: usize, least: __m256, greatest: __m256) -> __m256 {
-    let mut first = [0.0; 8];
-    let both = floats(least).into_iter().zip(floats(greatest));
-    for ((to, group), (least, greatest)) in first.iter_mut().zip(groups).zip(both).take(count) {
-        *to = if greatest > -least { greatest } else { least };
-        if greatest == -least {
-            for at in 0..32 {
-                // SAFETY: a block has 32 elements.
-                let x = unsafe { *group.x.cast::<E>().add(at) }.to_f32();
-                if x.abs() == greatest.abs() {
-                    *to = x;
-                    break;
-                }
+    let opposite = _mm256_xor_ps(least, _mm256_set1_ps(-0.0));
+    let first = _mm256_blendv_ps(least, greatest, _mm256_cmp_ps::<_CMP_GT_OQ>(greatest, opposite));
+    let ties = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(greatest, opposite));
+    if ties == 0 {
+        return first;
+    }
+    let mut first = floats(first);
+    for (lane, (to, group)) in first.iter_mut().zip(groups).enumerate().take(count) {
+        for at in (0..32).rev().filter(|_| ties & 1 << lane != 0) {
+            // SAFETY: a block has 32 elements.
+            let x = unsafe { *group.x.cast::<E>().add(at) }.to_f32();
+            if x.abs() == to.abs() {
+                *to = x;
             }
         }
     }
-    vector(first)
+    let [a, b, c, d, e, f, g, h] = first;
+    _mm256_setr_ps(a, b, c, d, e, f, g, h)
 }
 
 /// To nearest, ties away from 0: the greatest float below a half is added and the fraction dropped.

@@ -17,10 +17,9 @@ use core::arch::x86_64::{
 
 use super::super::kind::{Form, Run};
 use super::codes::{load16, load32, store16, store32};
-use super::decode::Output;
+use super::output::Output;
 use super::load::Vector;
 use super::params::{Params, are_finite, cover, cover_magnitude, words};
-use super::token::steps;
 
 /// Longest group.
 const GROUP: usize = 128;
@@ -119,9 +118,8 @@ unsafe fn pack<const BITS: u32, const SIGNED: bool>(
 ) {
     let base = tile.0.as_ptr().cast::<f32>().wrapping_add(channel);
     // SAFETY: the token is below GROUP, and the channel is that of a vector.
-    let code = |token: usize| unsafe {
-        steps(_mm256_loadu_ps(base.wrapping_add(token * TILE)), params.zero, params.divisor)
-    };
+    let load = |token: usize| unsafe { _mm256_loadu_ps(base.wrapping_add(token * TILE)) };
+    let steps = params.steps();
     let bytes = tokens * BITS as usize / 8;
     let mut token = 0;
     while token < tokens {
@@ -129,7 +127,7 @@ unsafe fn pack<const BITS: u32, const SIGNED: bool>(
         let mut parts = [_mm256_setzero_si256(); 8];
         for (nth, part) in parts.iter_mut().enumerate().take(if is_half { 4 } else { 8 }) {
             let at = token + nth * 4;
-            *part = quad::<SIGNED>([code(at), code(at + 1), code(at + 2), code(at + 3)]);
+            *part = quad::<SIGNED>(steps.codes([load(at), load(at + 1), load(at + 2), load(at + 3)]));
         }
         for (nth, codes) in transpose(parts).into_iter().enumerate() {
             let to = to.wrapping_add(nth * bytes + token * BITS as usize / 8);
@@ -249,7 +247,7 @@ unsafe fn unpack<O: Output, const BITS: u32, const SIGNED: bool>(
                 let product = _mm256_mul_ps(_mm256_cvtepi32_ps(code), scale);
                 let value = if SIGNED { product } else { _mm256_add_ps(product, zero) };
                 // SAFETY: the token is below `tokens`.
-                unsafe { O::store8(value, x.wrapping_byte_add((token + nth * 4 + byte) * step)) };
+                unsafe { O::store8::<true>(value, x.wrapping_byte_add((token + nth * 4 + byte) * step)) };
             }
         }
         token += 32;

@@ -1,67 +1,53 @@
 //! Integer codes of groups along channels: decoding.
 
 use core::arch::x86_64::{
-    __m128i, __m256, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_srli_si128, _mm_storeu_si128, _mm256_add_ps,
-    _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu8_epi32, _mm256_cvtps_ph, _mm256_max_ps, _mm256_min_ps,
-    _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps,
+    __m128i, __m256, _mm_cvtph_ps, _mm_cvtsi32_si128, _mm_cvtss_f32, _mm_loadl_epi64, _mm_loadu_si128, _mm_set1_epi8,
+    _mm_srli_si128, _mm_sub_epi8, _mm256_add_ps, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu8_epi32,
+    _mm256_mul_ps, _mm256_set1_ps,
 };
 
-use super::super::kind::{Form, Kind, Run};
-use super::codes::load16;
+use super::super::kind::{Form, Run};
+use super::codes::{load16, nibbles};
+use super::output::Output;
+use super::table::Table;
 use super::walk::Walk;
-use crate::cpu::element::{Element, F16};
-
-/// What is decoded to.
-pub(super) trait Output: Element {
-    /// Stores 8 values. They are not NaN. The CPU has AVX2 and F16C.
-    ///
-    /// # Safety
-    /// `to` is valid for writes of 8 elements.
-    unsafe fn store8(x: __m256, to: *mut Self);
-}
-
-impl Output for f32 {
-    #[inline(always)]
-    unsafe fn store8(x: __m256, to: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_storeu_ps(to, x) }
-    }
-}
-
-/// To nearest, saturating.
-impl Output for F16 {
-    #[inline(always)]
-    unsafe fn store8(x: __m256, to: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let x = _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(65504.0)), _mm256_set1_ps(-65504.0));
-            _mm_storeu_si128(to.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x));
-        }
-    }
-}
 
 /// The value of an f16; none where it is not finite.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn half(bits: u16) -> Option<f32> {
-    use core::arch::x86_64::{_mm_cvtph_ps, _mm_cvtsi32_si128, _mm_cvtss_f32};
+fn half(bits: u16) -> Option<f32> {
     (bits & 0x7c00 != 0x7c00).then(|| _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(bits)))))
 }
 
 /// The value of a scale of ours, which is not negative.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn scale(bits: u16) -> Option<f32> {
+fn scale(bits: u16) -> Option<f32> {
     if bits < 0x7c00 { half(bits) } else { None }
 }
 
-/// 16 bytes as floats.
+/// The first 8 bytes as floats.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn widen<const SIGNED: bool>(codes: __m128i) -> [__m256; 2] {
-    [codes, _mm_srli_si128::<8>(codes)].map(|codes| {
-        _mm256_cvtepi32_ps(if SIGNED { _mm256_cvtepi8_epi32(codes) } else { _mm256_cvtepu8_epi32(codes) })
-    })
+fn widen<const SIGNED: bool>(codes: __m128i) -> __m256 {
+    _mm256_cvtepi32_ps(if SIGNED { _mm256_cvtepi8_epi32(codes) } else { _mm256_cvtepu8_epi32(codes) })
+}
+
+/// 16 codes as floats.
+///
+/// # Safety
+/// As [`load16`].
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn values16<const BITS: u32, const SIGNED: bool>(from: *const u8) -> [__m256; 2] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if BITS == 8 {
+            return [_mm_loadl_epi64(from.cast()), _mm_loadl_epi64(from.add(8).cast())].map(|x| widen::<SIGNED>(x));
+        }
+        let codes = load16::<BITS>(from);
+        [codes, _mm_srli_si128::<8>(codes)].map(|x| widen::<SIGNED>(x))
+    }
 }
 
 /// Decodes a run; false where a parameter is none that an encoder writes, with groups before it written.
@@ -81,57 +67,88 @@ pub(super) unsafe fn decode<O: Output, const BITS: u32, const SIGNED: bool>(form
             half(unsafe { group.zero.cast::<u16>().read_unaligned() })
         };
         let Some(zero) = zero else { return false };
-        let (scale, zero) = (_mm256_set1_ps(scale), _mm256_set1_ps(zero));
-        // A product of codes is exact; adding a zero to it would turn -0 into 0.
-        let value = |code: __m256| {
-            let product = _mm256_mul_ps(code, scale);
-            if SIGNED { product } else { _mm256_add_ps(product, zero) }
-        };
+        let most = if SIGNED { 128.0 * scale } else { ((1_u32 << BITS) - 1) as f32 * scale + zero };
         let out = group.x.cast::<O>();
-        let mut at = 0;
-        while at < form.group {
-            // SAFETY: at + 16 <= group.
-            unsafe {
-                let [a, b] = widen::<SIGNED>(load16::<BITS>(group.codes.add(at * BITS as usize / 8)));
-                O::store8(value(a), out.add(at));
-                O::store8(value(b), out.add(at + 8));
+        // SAFETY: the caller's promise.
+        unsafe {
+            if O::IS_HALF && BITS == 4 {
+                let table = Table::new(0, scale, Some(zero));
+                for at in (0..form.group).step_by(16) {
+                    table.store(load16::<4>(group.codes.add(at / 2)), group.x.add(at * 2));
+                }
+            } else if O::clamps(most) {
+                expand::<O, BITS, SIGNED, true>(group.codes, form.group, scale, zero, out);
+            } else {
+                expand::<O, BITS, SIGNED, false>(group.codes, form.group, scale, zero, out);
             }
-            at += 16;
         }
     }
     true
 }
 
-/// Decodes blocks of q8_0 and q4_0; false as in [`decode`].
+/// Values of a group.
+///
+/// # Safety
+/// `codes` is valid for reads of `n` codes, a multiple of 16, and `out` for writes of their values.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn expand<O: Output, const BITS: u32, const SIGNED: bool, const CLAMP: bool>(
+    codes: *const u8,
+    n: usize,
+    scale: f32,
+    zero: f32,
+    out: *mut O,
+) {
+    let (scale, zero) = (_mm256_set1_ps(scale), _mm256_set1_ps(zero));
+    let value = |code: __m256| {
+        let product = _mm256_mul_ps(code, scale);
+        // Adding a zero would turn -0 into 0.
+        if SIGNED { product } else { _mm256_add_ps(product, zero) }
+    };
+    let mut at = 0;
+    while at < n {
+        // SAFETY: at + 16 <= n.
+        unsafe {
+            let [a, b] = values16::<BITS, SIGNED>(codes.add(at * BITS as usize / 8));
+            O::store8::<CLAMP>(value(a), out.add(at));
+            O::store8::<CLAMP>(value(b), out.add(at + 8));
+        }
+        at += 16;
+    }
+}
+
+/// Decodes blocks of q8_0 (`BITS` = 8) and q4_0 (4); false as in [`decode`].
 ///
 /// # Safety
 /// As [`decode`].
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode_blocks<O: Output, const BITS: u32>(form: &Form, run: &Run) -> bool {
-    use super::codes::nibbles;
-    use core::arch::x86_64::{_mm_set1_epi8, _mm_sub_epi8};
-    debug_assert!(matches!(form.kind, Kind::Q8_0 | Kind::Q4_0));
     let mut walk = Walk::new(form, run, size_of::<O>());
     while let Some(group) = walk.next() {
         // SAFETY: a block begins with its scale; the caller's promise.
         let Some(d) = half(unsafe { group.codes.cast::<u16>().read_unaligned() }) else { return false };
-        let d = _mm256_set1_ps(d);
-        // SAFETY: 32 or 16 bytes of codes follow.
-        let parts = unsafe {
-            let first = _mm_loadu_si128(group.codes.add(2).cast());
+        let (codes, out) = (group.codes.wrapping_add(2), group.x.cast::<O>());
+        // SAFETY: 32 or 16 bytes of codes follow, of 32 elements.
+        unsafe {
             if BITS == 8 {
-                [first, _mm_loadu_si128(group.codes.add(18).cast())]
-            } else {
-                nibbles(first).map(|codes| _mm_sub_epi8(codes, _mm_set1_epi8(8)))
+                if O::clamps(128.0 * d.abs()) {
+                    expand::<O, 8, true, true>(codes, 32, d, 0.0, out);
+                } else {
+                    expand::<O, 8, true, false>(codes, 32, d, 0.0, out);
+                }
+                continue;
             }
-        };
-        let out = group.x.cast::<O>();
-        for (codes, at) in parts.into_iter().zip([0, 16]) {
-            let [a, b] = widen::<true>(codes);
-            // SAFETY: a block has 32 elements.
-            unsafe {
-                O::store8(_mm256_mul_ps(a, d), out.add(at));
-                O::store8(_mm256_mul_ps(b, d), out.add(at + 8));
+            let parts = nibbles(_mm_loadu_si128(codes.cast()));
+            let table = if O::IS_HALF { Some(Table::new(8, d, None)) } else { None };
+            for (codes, at) in parts.into_iter().zip([0, 16]) {
+                if let Some(table) = &table {
+                    table.store(codes, group.x.add(at * 2));
+                    continue;
+                }
+                let codes = _mm_sub_epi8(codes, _mm_set1_epi8(8));
+                let d = _mm256_set1_ps(d);
+                O::store8::<true>(_mm256_mul_ps(widen::<true>(codes), d), out.add(at));
+                O::store8::<true>(_mm256_mul_ps(widen::<true>(_mm_srli_si128::<8>(codes)), d), out.add(at + 8));
             }
         }
     }

@@ -10,10 +10,9 @@ use core::arch::x86_64::{
 
 use super::super::kind::{Form, Kind, Run};
 use super::codes::{bytes16, bytes32, store32};
-use super::decode::Output;
+use super::output::Output;
 use super::load::Vector;
 use super::params::{floats, magnitude};
-use super::token::survey;
 use super::walk::Walk;
 
 /// Encodes a run; false where a value is not finite, with groups before it written.
@@ -30,7 +29,7 @@ pub(super) unsafe fn encode<E: Vector>(form: &Form, run: &Run) -> bool {
             return true;
         }
         // SAFETY: the caller's promise.
-        let (least, greatest) = unsafe { survey::<E>(&groups, count, form.group) };
+        let (least, greatest) = unsafe { E::survey(&groups, count, form.group) };
         let Some(amax) = magnitude(least, greatest) else { return false };
         let scales = if is_fixed {
             _mm256_set1_ps(run.fixed)
@@ -126,7 +125,7 @@ pub(super) unsafe fn decode<O: Output>(form: &Form, run: &Run) -> bool {
                 // The sign stays; exponent and fraction move by one place.
                 let half = _mm_and_si128(_mm_srai_epi16::<1>(codes), _mm_set1_epi16(0xbfff_u16 as i16));
                 // SAFETY: as above.
-                unsafe { O::store8(_mm256_mul_ps(_mm256_cvtph_ps(half), scale), out.add(at)) };
+                unsafe { O::store8::<true>(_mm256_mul_ps(_mm256_cvtph_ps(half), scale), out.add(at)) };
             }
             at += 16;
         }

@@ -9,7 +9,11 @@ mod codes;
 mod decode;
 mod fp8;
 mod load;
+mod output;
 mod params;
+mod steps;
+mod survey;
+mod table;
 mod token;
 mod walk;
 
@@ -57,7 +61,7 @@ pub(super) unsafe fn decode(dtype: Dtype, form: &Form, run: &Run) -> bool {
 
 /// # Safety
 /// As [`encode`].
-unsafe fn decode_to<O: decode::Output>(form: &Form, run: &Run) -> bool {
+unsafe fn decode_to<O: output::Output>(form: &Form, run: &Run) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         match (form.kind, form.is_channel) {

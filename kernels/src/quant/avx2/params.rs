@@ -11,6 +11,8 @@ use core::arch::x86_64::{
     _mm256_setzero_ps, _mm256_sub_ps,
 };
 
+use super::steps::Steps;
+
 /// Parameters of 8 groups: as stored, and as they are calculated with.
 pub(super) struct Params {
     /// f16 bits.
@@ -21,6 +23,22 @@ pub(super) struct Params {
     pub(super) zero: __m256,
     /// What they are counted in: the scale, or infinity where that is 0.
     pub(super) divisor: __m256,
+    /// `1 / divisor`
+    pub(super) inverse: __m256,
+}
+
+impl Params {
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    fn new(scales: __m128i, zeros: __m128i, zero: __m256) -> Self {
+        let divisor = divisor(scales);
+        Self { scales, zeros, zero, divisor, inverse: _mm256_div_ps(_mm256_set1_ps(1.0), divisor) }
+    }
+
+    /// With a lane for each group.
+    pub(super) fn steps(&self) -> Steps {
+        Steps { zero: self.zero, divisor: self.divisor, inverse: self.inverse }
+    }
 }
 
 /// Scale and zero that cover the extremes; none where a value is not finite or f16 cannot cover.
@@ -35,7 +53,7 @@ pub(super) fn cover(least: __m256, greatest: __m256, most: f32) -> Option<Params
     let zero = _mm256_cvtph_ps(zeros);
     let span = _mm256_add_ps(_mm256_sub_ps(greatest, zero), _mm256_setzero_ps());
     let scales = above(span, most)?;
-    are_finite(zero).then_some(Params { scales, zeros, zero, divisor: divisor(scales) })
+    are_finite(zero).then(|| Params::new(scales, zeros, zero))
 }
 
 /// The scale of symmetric codes.
@@ -44,8 +62,7 @@ pub(super) fn cover(least: __m256, greatest: __m256, most: f32) -> Option<Params
 pub(super) fn cover_magnitude(least: __m256, greatest: __m256) -> Option<Params> {
     let amax = magnitude(least, greatest)?;
     let scales = above(amax, 127.0)?;
-    let zero = _mm256_setzero_ps();
-    Some(Params { scales, zeros: scales, zero, divisor: divisor(scales) })
+    Some(Params::new(scales, scales, _mm256_setzero_ps()))
 }
 
 /// The greatest magnitudes; none where a value is not finite.
@@ -99,12 +116,17 @@ pub(super) fn floats(v: __m256) -> [f32; 8] {
     unsafe { core::mem::transmute(v) }
 }
 
-/// A vector of floats.
+/// Stores words, one to each address.
+///
+/// # Safety
+/// The addresses are valid for writes of 2 bytes; there are at most 8.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn vector(x: [f32; 8]) -> __m256 {
-    // SAFETY: both are 32 bytes, of which all are valid.
-    unsafe { core::mem::transmute(x) }
+pub(super) unsafe fn put_words(v: __m128i, to: impl Iterator<Item = *mut u8>) {
+    for (word, to) in words(v).into_iter().zip(to) {
+        // SAFETY: the caller's promise.
+        unsafe { to.cast::<u16>().write_unaligned(word) };
+    }
 }
 
 /// `1 / d`, or 0 where that is not finite.

@@ -18,54 +18,75 @@ impl Group {
         scale: core::ptr::null_mut(),
         zero: core::ptr::null_mut(),
     };
+
+    #[inline(always)]
+    fn after(self, steps: Steps) -> Self {
+        Self {
+            x: self.x.wrapping_add(steps.x),
+            codes: self.codes.wrapping_add(steps.codes),
+            scale: self.scale.wrapping_add(steps.scale),
+            zero: self.zero.wrapping_add(steps.zero),
+        }
+    }
 }
 
 /// Groups of a run that are still to be done.
-pub(super) struct Walk<'a> {
-    run: &'a Run,
-    /// Of this group in the block, with the bytes to the next.
-    x_bytes: usize,
-    group_bytes: usize,
-    scale_bytes: usize,
-    zero_bytes: usize,
+pub(super) struct Walk {
+    group: Group,
+    /// Bytes from a group to the next of its block.
+    steps: Steps,
+    /// More bytes from the last group of a block to the next block.
+    gaps: Steps,
     groups: usize,
-    block: usize,
-    nth: usize,
+    /// Groups that are left of the block, and blocks, that one included.
+    left: usize,
+    blocks: usize,
 }
 
-impl<'a> Walk<'a> {
-    /// Over groups of elements of `size` bytes.
+/// Bytes by which addresses move.
+#[derive(Clone, Copy)]
+struct Steps {
+    x: usize,
+    codes: usize,
+    scale: usize,
+    zero: usize,
+}
+
+impl Walk {
+    /// Over groups of elements of `size` bytes. Addresses of what the form has not mean nothing.
     #[inline(always)]
-    pub(super) fn new(form: &Form, run: &'a Run, size: usize) -> Self {
+    pub(super) fn new(form: &Form, run: &Run, size: usize) -> Self {
         let groups = form.block_groups();
-        Self {
-            run,
-            x_bytes: form.group * size,
-            group_bytes: form.group_bytes(),
-            scale_bytes: form.scale_bytes(),
-            zero_bytes: form.zero_bytes(),
-            groups,
-            block: if groups == 0 { run.blocks } else { 0 },
-            nth: 0,
-        }
+        let steps = Steps {
+            x: form.group * size,
+            codes: form.group_bytes(),
+            scale: form.scale_bytes(),
+            zero: form.zero_bytes(),
+        };
+        // Blocks may overlap what is not theirs only by going back: then the gap wraps.
+        let gaps = Steps {
+            x: run.x_step.wrapping_sub(groups * steps.x),
+            codes: run.codes_step.wrapping_sub(groups * steps.codes),
+            scale: run.scales_step.wrapping_sub(groups * steps.scale),
+            zero: run.zeros_step.wrapping_sub(groups * steps.zero),
+        };
+        let group = Group { x: run.x, codes: run.codes, scale: run.scales, zero: run.zeros };
+        Self { group, steps, gaps, groups, left: groups, blocks: if groups == 0 { 0 } else { run.blocks } }
     }
 
-    /// The next group. Addresses of what the form has not are those of block 0.
+    /// The next group.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Group> {
-        if self.block >= self.run.blocks {
+        if self.blocks == 0 {
             return None;
         }
-        let (run, block, nth) = (self.run, self.block, self.nth);
-        let group = Group {
-            x: run.x.wrapping_add(block * run.x_step + nth * self.x_bytes),
-            codes: run.codes.wrapping_add(block * run.codes_step + nth * self.group_bytes),
-            scale: run.scales.wrapping_add(block * run.scales_step + nth * self.scale_bytes),
-            zero: run.zeros.wrapping_add(block * run.zeros_step + nth * self.zero_bytes),
-        };
-        self.nth += 1;
-        if self.nth == self.groups {
-            (self.nth, self.block) = (0, self.block + 1);
+        let group = self.group;
+        self.group = group.after(self.steps);
+        self.left -= 1;
+        if self.left == 0 {
+            self.group = self.group.after(self.gaps);
+            self.left = self.groups;
+            self.blocks -= 1;
         }
         Some(group)
     }
