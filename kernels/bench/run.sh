@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Speed of encoding and decoding rows: see quant.c.
+# Speed of encoding and decoding rows: see quant.c. `run.sh cache` or `run.sh memory` for one size.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target="${CARGO_TARGET_DIR:-target}"
@@ -11,4 +11,4 @@ flags=(-O3 -Wall -Wextra -Iinclude -fno-math-errno)
 cc "${flags[@]}" -DSUFFIX=_plain -c kernels/bench/blocks.c -o "$out/plain.o"
 cc "${flags[@]}" "${wide[@]}" -DSUFFIX=_avx2 -c kernels/bench/blocks.c -o "$out/avx2.o"
 cc "${flags[@]}" kernels/bench/quant.c "$out/plain.o" "$out/avx2.o" "$target/capi/libkvfolio_kernels.a" -lm -o "$out/quant"
-"$out/quant"
+"$out/quant" "$@"

@@ -11,7 +11,7 @@ use super::super::kind::{Form, Run};
 use super::codes::{bytes32, store32};
 use super::load::Vector;
 use super::params::{are_finite, floats, inverse, magnitude, words};
-use super::walk::{Group, Walk};
+use super::walk::{Batch, Walk};
 
 /// Encodes q8_0 (`BITS` = 8) or q4_0 (4); false where a block is left to the portable codec, with blocks before it written.
 ///
@@ -20,19 +20,15 @@ use super::walk::{Group, Walk};
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn encode<E: Vector, const BITS: u32>(form: &Form, run: &Run) -> bool {
     let mut walk = Walk::new(form, run, size_of::<E>());
-    loop {
-        let (groups, count) = walk.batch();
-        if count == 0 {
-            return true;
-        }
+    while let Some(batch) = walk.next() {
         // SAFETY: the caller's promise; a block has 32 elements.
-        let (least, greatest) = unsafe { E::survey(&groups, count, 32) };
+        let (least, greatest) = unsafe { E::survey(&batch, 32) };
         let Some(amax) = magnitude(least, greatest) else { return false };
         let d = if BITS == 8 {
             _mm256_div_ps(amax, _mm256_set1_ps(127.0))
         } else {
             // SAFETY: the caller's promise.
-            let first = unsafe { extremes::<E>(&groups, count, least, greatest) };
+            let first = unsafe { extremes::<E>(&batch, least, greatest) };
             _mm256_div_ps(first, _mm256_set1_ps(-8.0))
         };
         let scales = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(d);
@@ -40,8 +36,8 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32>(form: &Form, run: &Run) 
             return false;
         }
         let params = words(scales).into_iter().zip(floats(inverse(d)));
-        for (group, (scale, inverse)) in groups.iter().zip(params).take(count) {
-            let inverse = _mm256_set1_ps(inverse);
+        for (nth, (scale, inverse)) in params.enumerate().take(batch.count) {
+            let (group, inverse) = (batch.group(nth), _mm256_set1_ps(inverse));
             // SAFETY: a block has 2 bytes of scale and 16 or 32 of codes.
             unsafe {
                 group.codes.cast::<u16>().write_unaligned(scale);
@@ -50,26 +46,27 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32>(form: &Form, run: &Run) 
             }
         }
     }
+    true
 }
 
 /// The value of the greatest magnitude of each block, of several the first.
 ///
 /// # Safety
-/// The first `count` groups are valid for reads of 32 elements.
+/// The groups are valid for reads of 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-unsafe fn extremes<E: Vector>(groups: &[Group; 8], count: usize, least: __m256, greatest: __m256) -> __m256 {
+unsafe fn extremes<E: Vector>(batch: &Batch, least: __m256, greatest: __m256) -> __m256 {
     let opposite = _mm256_xor_ps(least, _mm256_set1_ps(-0.0));
     let first = _mm256_blendv_ps(least, greatest, _mm256_cmp_ps::<_CMP_GT_OQ>(greatest, opposite));
-    let ties = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(greatest, opposite));
+    let ties = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(greatest, opposite)) & ((1 << batch.count) - 1);
     if ties == 0 {
         return first;
     }
     let mut first = floats(first);
-    for (lane, (to, group)) in first.iter_mut().zip(groups).enumerate().take(count) {
+    for (lane, to) in first.iter_mut().enumerate().take(batch.count) {
         for at in (0..32).rev().filter(|_| ties & 1 << lane != 0) {
             // SAFETY: a block has 32 elements.
-            let x = unsafe { *group.x.cast::<E>().add(at) }.to_f32();
+            let x = unsafe { *batch.group(lane).x.cast::<E>().add(at) }.to_f32();
             if x.abs() == to.abs() {
                 *to = x;
             }

@@ -10,7 +10,7 @@ use super::super::kind::{Form, Run};
 use super::codes::{load16, nibbles};
 use super::output::Output;
 use super::table::Table;
-use super::walk::Walk;
+use super::walk::{Group, Walk};
 
 /// The value of an f16; none where it is not finite.
 #[inline]
@@ -57,30 +57,44 @@ unsafe fn values16<const BITS: u32, const SIGNED: bool>(from: *const u8) -> [__m
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode<O: Output, const BITS: u32, const SIGNED: bool>(form: &Form, run: &Run) -> bool {
     let mut walk = Walk::new(form, run, size_of::<O>());
-    while let Some(group) = walk.next() {
-        // SAFETY: the caller's promise.
-        let Some(scale) = scale(unsafe { group.scale.cast::<u16>().read_unaligned() }) else { return false };
-        let zero = if SIGNED {
-            Some(0.0)
-        } else {
+    while let Some(batch) = walk.next() {
+        for nth in 0..batch.count {
             // SAFETY: the caller's promise.
-            half(unsafe { group.zero.cast::<u16>().read_unaligned() })
-        };
-        let Some(zero) = zero else { return false };
-        let most = if SIGNED { 128.0 * scale } else { ((1_u32 << BITS) - 1) as f32 * scale + zero };
-        let out = group.x.cast::<O>();
-        // SAFETY: the caller's promise.
-        unsafe {
-            if O::IS_HALF && BITS == 4 {
-                let table = Table::new(0, scale, Some(zero));
-                for at in (0..form.group).step_by(16) {
-                    table.store(load16::<4>(group.codes.add(at / 2)), group.x.add(at * 2));
-                }
-            } else if O::clamps(most) {
-                expand::<O, BITS, SIGNED, true>(group.codes, form.group, scale, zero, out);
-            } else {
-                expand::<O, BITS, SIGNED, false>(group.codes, form.group, scale, zero, out);
+            if !unsafe { decode_group::<O, BITS, SIGNED>(form.group, batch.group(nth)) } {
+                return false;
             }
+        }
+    }
+    true
+}
+
+/// # Safety
+/// As [`decode`].
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn decode_group<O: Output, const BITS: u32, const SIGNED: bool>(n: usize, group: Group) -> bool {
+    // SAFETY: the caller's promise.
+    let Some(scale) = scale(unsafe { group.scale.cast::<u16>().read_unaligned() }) else { return false };
+    let zero = if SIGNED {
+        Some(0.0)
+    } else {
+        // SAFETY: the caller's promise.
+        half(unsafe { group.zero.cast::<u16>().read_unaligned() })
+    };
+    let Some(zero) = zero else { return false };
+    let most = if SIGNED { 128.0 * scale } else { ((1_u32 << BITS) - 1) as f32 * scale + zero };
+    let out = group.x.cast::<O>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if O::IS_HALF && BITS == 4 {
+            let table = Table::new(0, scale, Some(zero));
+            for at in (0..n).step_by(16) {
+                table.store(load16::<4>(group.codes.add(at / 2)), group.x.add(at * 2));
+            }
+        } else if O::clamps(most) {
+            expand::<O, BITS, SIGNED, true>(group.codes, n, scale, zero, out);
+        } else {
+            expand::<O, BITS, SIGNED, false>(group.codes, n, scale, zero, out);
         }
     }
     true
@@ -124,32 +138,46 @@ unsafe fn expand<O: Output, const BITS: u32, const SIGNED: bool, const CLAMP: bo
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode_blocks<O: Output, const BITS: u32>(form: &Form, run: &Run) -> bool {
     let mut walk = Walk::new(form, run, size_of::<O>());
-    while let Some(group) = walk.next() {
-        // SAFETY: a block begins with its scale; the caller's promise.
-        let Some(d) = half(unsafe { group.codes.cast::<u16>().read_unaligned() }) else { return false };
-        let (codes, out) = (group.codes.wrapping_add(2), group.x.cast::<O>());
-        // SAFETY: 32 or 16 bytes of codes follow, of 32 elements.
-        unsafe {
-            if BITS == 8 {
-                if O::clamps(128.0 * d.abs()) {
-                    expand::<O, 8, true, true>(codes, 32, d, 0.0, out);
-                } else {
-                    expand::<O, 8, true, false>(codes, 32, d, 0.0, out);
-                }
+    while let Some(batch) = walk.next() {
+        for nth in 0..batch.count {
+            // SAFETY: the caller's promise.
+            if !unsafe { decode_block::<O, BITS>(batch.group(nth)) } {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// # Safety
+/// As [`decode_blocks`].
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn decode_block<O: Output, const BITS: u32>(group: Group) -> bool {
+    // SAFETY: a block begins with its scale; the caller's promise.
+    let Some(d) = half(unsafe { group.codes.cast::<u16>().read_unaligned() }) else { return false };
+    let (codes, out) = (group.codes.wrapping_add(2), group.x.cast::<O>());
+    // SAFETY: 32 or 16 bytes of codes follow, of 32 elements.
+    unsafe {
+        if BITS == 8 {
+            if O::clamps(128.0 * d.abs()) {
+                expand::<O, 8, true, true>(codes, 32, d, 0.0, out);
+            } else {
+                expand::<O, 8, true, false>(codes, 32, d, 0.0, out);
+            }
+            return true;
+        }
+        let parts = nibbles(_mm_loadu_si128(codes.cast()));
+        let table = if O::IS_HALF { Some(Table::new(8, d, None)) } else { None };
+        for (codes, at) in parts.into_iter().zip([0, 16]) {
+            if let Some(table) = &table {
+                table.store(codes, group.x.add(at * 2));
                 continue;
             }
-            let parts = nibbles(_mm_loadu_si128(codes.cast()));
-            let table = if O::IS_HALF { Some(Table::new(8, d, None)) } else { None };
-            for (codes, at) in parts.into_iter().zip([0, 16]) {
-                if let Some(table) = &table {
-                    table.store(codes, group.x.add(at * 2));
-                    continue;
-                }
-                let codes = _mm_sub_epi8(codes, _mm_set1_epi8(8));
-                let d = _mm256_set1_ps(d);
-                O::store8::<true>(_mm256_mul_ps(widen::<true>(codes), d), out.add(at));
-                O::store8::<true>(_mm256_mul_ps(widen::<true>(_mm_srli_si128::<8>(codes)), d), out.add(at + 8));
-            }
+            let codes = _mm_sub_epi8(codes, _mm_set1_epi8(8));
+            let d = _mm256_set1_ps(d);
+            O::store8::<true>(_mm256_mul_ps(widen::<true>(codes), d), out.add(at));
+            O::store8::<true>(_mm256_mul_ps(widen::<true>(_mm_srli_si128::<8>(codes)), d), out.add(at + 8));
         }
     }
     true

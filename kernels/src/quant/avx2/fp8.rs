@@ -13,7 +13,7 @@ use super::codes::{bytes16, bytes32, store32};
 use super::output::Output;
 use super::load::Vector;
 use super::params::{floats, magnitude};
-use super::walk::Walk;
+use super::walk::{Group, Walk};
 
 /// Encodes a run; false where a value is not finite, with groups before it written.
 ///
@@ -23,20 +23,17 @@ use super::walk::Walk;
 pub(super) unsafe fn encode<E: Vector>(form: &Form, run: &Run) -> bool {
     let mut walk = Walk::new(form, run, size_of::<E>());
     let is_fixed = form.kind == Kind::E4m3Fixed;
-    loop {
-        let (groups, count) = walk.batch();
-        if count == 0 {
-            return true;
-        }
+    while let Some(batch) = walk.next() {
         // SAFETY: the caller's promise.
-        let (least, greatest) = unsafe { E::survey(&groups, count, form.group) };
+        let (least, greatest) = unsafe { E::survey(&batch, form.group) };
         let Some(amax) = magnitude(least, greatest) else { return false };
         let scales = if is_fixed {
             _mm256_set1_ps(run.fixed)
         } else {
             _mm256_max_ps(_mm256_div_ps(amax, _mm256_set1_ps(448.0)), _mm256_set1_ps(1e-12))
         };
-        for (group, scale) in groups.iter().zip(floats(scales)).take(count) {
+        for (nth, scale) in floats(scales).into_iter().enumerate().take(batch.count) {
+            let group = batch.group(nth);
             // SAFETY: the caller's promise.
             unsafe {
                 if !is_fixed {
@@ -46,6 +43,7 @@ pub(super) unsafe fn encode<E: Vector>(form: &Form, run: &Run) -> bool {
             }
         }
     }
+    true
 }
 
 /// Codes of a group.
@@ -98,37 +96,51 @@ fn code(x: __m256) -> __m256i {
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode<O: Output>(form: &Form, run: &Run) -> bool {
     let mut walk = Walk::new(form, run, size_of::<O>());
-    while let Some(group) = walk.next() {
-        let scale = if form.kind == Kind::E4m3Fixed {
-            run.fixed
-        } else {
+    while let Some(batch) = walk.next() {
+        for nth in 0..batch.count {
             // SAFETY: the caller's promise.
-            unsafe { group.scale.cast::<f32>().read_unaligned() }
-        };
-        // As f16 a code is 2^-8 of its value. Where the product with the scale is a number, it rounds once.
-        let scale = scale * 256.0;
-        if !(scale > 0.0 && scale < f32::INFINITY) {
-            return false;
-        }
-        let scale = _mm256_set1_ps(scale);
-        let out = group.x.cast::<O>();
-        let mut at = 0;
-        while at < form.group {
-            // SAFETY: the group is of multiples of 16.
-            let codes = unsafe { _mm_loadu_si128(group.codes.add(at).cast()) };
-            let nan = _mm_set1_epi8(0x7f);
-            if _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(codes, nan), nan)) != 0 {
+            if !unsafe { decode_group::<O>(form, run, batch.group(nth)) } {
                 return false;
             }
-            let high = [_mm_unpacklo_epi8(_mm_setzero_si128(), codes), _mm_unpackhi_epi8(_mm_setzero_si128(), codes)];
-            for (codes, at) in high.into_iter().zip([at, at + 8]) {
-                // The sign stays; exponent and fraction move by one place.
-                let half = _mm_and_si128(_mm_srai_epi16::<1>(codes), _mm_set1_epi16(0xbfff_u16 as i16));
-                // SAFETY: as above.
-                unsafe { O::store8::<true>(_mm256_mul_ps(_mm256_cvtph_ps(half), scale), out.add(at)) };
-            }
-            at += 16;
         }
+    }
+    true
+}
+
+/// # Safety
+/// As [`decode`].
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn decode_group<O: Output>(form: &Form, run: &Run, group: Group) -> bool {
+    let scale = if form.kind == Kind::E4m3Fixed {
+        run.fixed
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { group.scale.cast::<f32>().read_unaligned() }
+    };
+    // As f16 a code is 2^-8 of its value. Where the product with the scale is a number, it rounds once.
+    let scale = scale * 256.0;
+    if !(scale > 0.0 && scale < f32::INFINITY) {
+        return false;
+    }
+    let scale = _mm256_set1_ps(scale);
+    let out = group.x.cast::<O>();
+    let mut at = 0;
+    while at < form.group {
+        // SAFETY: the group is of multiples of 16.
+        let codes = unsafe { _mm_loadu_si128(group.codes.add(at).cast()) };
+        let nan = _mm_set1_epi8(0x7f);
+        if _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(codes, nan), nan)) != 0 {
+            return false;
+        }
+        let high = [_mm_unpacklo_epi8(_mm_setzero_si128(), codes), _mm_unpackhi_epi8(_mm_setzero_si128(), codes)];
+        for (codes, at) in high.into_iter().zip([at, at + 8]) {
+            // The sign stays; exponent and fraction move by one place.
+            let half = _mm_and_si128(_mm_srai_epi16::<1>(codes), _mm_set1_epi16(0xbfff_u16 as i16));
+            // SAFETY: as above.
+            unsafe { O::store8::<true>(_mm256_mul_ps(_mm256_cvtph_ps(half), scale), out.add(at)) };
+        }
+        at += 16;
     }
     true
 }

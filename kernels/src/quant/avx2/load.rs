@@ -6,7 +6,7 @@ use core::arch::x86_64::{
 };
 
 use super::survey::{survey_floats, survey_halves};
-use super::walk::Group;
+use super::walk::Batch;
 use crate::cpu::element::{Bf16, Element, F16};
 
 /// Elements that are read in vectors. For all functions: the CPU has AVX2 and F16C.
@@ -15,15 +15,15 @@ pub(super) trait Vector: Element {
     /// `src` is valid for reads of 8 elements.
     unsafe fn load8(src: *const Self) -> __m256;
 
-    /// Least and greatest element of each group; 0 for groups from `count` on. Not finite where an element of any group is NaN,
+    /// Least and greatest element of each group; 0 for groups that are not there. Not finite where an element of any group is NaN,
     /// or one of the group is infinite. The sign of a zero is any.
     ///
     /// # Safety
-    /// The first `count` groups are valid for reads of `n` elements, a multiple of 16 above 0.
+    /// The groups are valid for reads of `n` elements, a multiple of 16 above 0.
     #[inline(always)]
-    unsafe fn survey(groups: &[Group; 8], count: usize, n: usize) -> (__m256, __m256) {
+    unsafe fn survey(batch: &Batch, n: usize) -> (__m256, __m256) {
         // SAFETY: the caller's promise.
-        unsafe { survey_floats::<Self>(groups, count, n) }
+        unsafe { survey_floats::<Self>(batch, n) }
     }
 }
 
@@ -54,8 +54,8 @@ impl Vector for F16 {
     }
 
     #[inline(always)]
-    unsafe fn survey(groups: &[Group; 8], count: usize, n: usize) -> (__m256, __m256) {
+    unsafe fn survey(batch: &Batch, n: usize) -> (__m256, __m256) {
         // SAFETY: the caller's promise.
-        unsafe { survey_halves(groups, count, n) }
+        unsafe { survey_halves(batch, n) }
     }
 }

@@ -5,7 +5,7 @@
 
 use core::arch::x86_64::{
     __m128i, __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _CMP_NLT_UQ, _MM_FROUND_TO_NEG_INF,
-    _MM_FROUND_TO_POS_INF, _mm_max_epu16, _mm_packs_epi32, _mm_srli_epi16, _mm256_add_ps, _mm256_andnot_ps,
+    _MM_FROUND_TO_POS_INF, _mm_max_epu16, _mm_packs_epi32, _mm_srli_epi16, _mm_storeu_si128, _mm256_add_ps, _mm256_andnot_ps,
     _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
     _mm256_div_ps, _mm256_extracti128_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_or_ps, _mm256_set1_ps,
     _mm256_setzero_ps, _mm256_sub_ps,
@@ -116,16 +116,20 @@ pub(super) fn floats(v: __m256) -> [f32; 8] {
     unsafe { core::mem::transmute(v) }
 }
 
-/// Stores words, one to each address.
+/// Stores the first `count` words, the first at `to` and each `step` bytes after the one before.
 ///
 /// # Safety
-/// The addresses are valid for writes of 2 bytes; there are at most 8.
+/// The addresses are valid for writes.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) unsafe fn put_words(v: __m128i, to: impl Iterator<Item = *mut u8>) {
-    for (word, to) in words(v).into_iter().zip(to) {
+pub(super) unsafe fn put_words(v: __m128i, count: usize, (to, step): (*mut u8, usize)) {
+    if count == 8 && step == 2 {
         // SAFETY: the caller's promise.
-        unsafe { to.cast::<u16>().write_unaligned(word) };
+        return unsafe { _mm_storeu_si128(to.cast(), v) };
+    }
+    for (nth, word) in words(v).into_iter().enumerate().take(count) {
+        // SAFETY: the caller's promise.
+        unsafe { to.wrapping_add(nth * step).cast::<u16>().write_unaligned(word) };
     }
 }
 

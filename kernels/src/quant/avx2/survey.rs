@@ -16,7 +16,7 @@ use core::arch::x86_64::{
 };
 
 use super::load::Vector;
-use super::walk::Group;
+use super::walk::Batch;
 use crate::cpu::element::F16;
 
 /// As [`Vector::survey`].
@@ -25,11 +25,11 @@ use crate::cpu::element::F16;
 /// As there.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) unsafe fn survey_floats<E: Vector>(groups: &[Group; 8], count: usize, n: usize) -> (__m256, __m256) {
+pub(super) unsafe fn survey_floats<E: Vector>(batch: &Batch, n: usize) -> (__m256, __m256) {
     let (mut least, mut greatest) = ([_mm256_setzero_ps(); 8], [_mm256_setzero_ps(); 8]);
     let mut nan = _mm256_setzero_ps();
-    for (group, (least, greatest)) in groups.iter().zip(least.iter_mut().zip(&mut greatest)).take(count) {
-        let src = group.x.cast::<E>().cast_const();
+    for (nth, (least, greatest)) in least.iter_mut().zip(&mut greatest).enumerate().take(batch.count) {
+        let src = batch.group(nth).x.cast::<E>().cast_const();
         // SAFETY: n is at least 16.
         let (a, b) = unsafe { (E::load8(src), E::load8(src.add(8))) };
         let (mut low, mut high) = ([a, b], [a, b]);
@@ -70,10 +70,10 @@ fn fold_floats([a, b, c, d, e, f, g, h]: [__m256; 8], of: impl Fn(__m256, __m256
 /// As there.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) unsafe fn survey_halves(groups: &[Group; 8], count: usize, n: usize) -> (__m256, __m256) {
+pub(super) unsafe fn survey_halves(batch: &Batch, n: usize) -> (__m256, __m256) {
     let (mut least, mut greatest) = ([_mm_setzero_si128(); 8], [_mm_setzero_si128(); 8]);
-    for (group, (least, greatest)) in groups.iter().zip(least.iter_mut().zip(&mut greatest)).take(count) {
-        let src = group.x.cast::<F16>().cast_const();
+    for (nth, (least, greatest)) in least.iter_mut().zip(&mut greatest).enumerate().take(batch.count) {
+        let src = batch.group(nth).x.cast::<F16>().cast_const();
         // SAFETY: at + 16 <= n.
         let load = |at: usize| keys(unsafe { _mm256_loadu_si256(src.add(at).cast()) });
         let (mut low, mut high) = (load(0), load(0));

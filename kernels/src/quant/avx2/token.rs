@@ -14,13 +14,9 @@ use super::walk::Walk;
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn encode<E: Vector, const BITS: u32, const SIGNED: bool>(form: &Form, run: &Run) -> bool {
     let mut walk = Walk::new(form, run, size_of::<E>());
-    loop {
-        let (groups, count) = walk.batch();
-        if count == 0 {
-            return true;
-        }
+    while let Some(batch) = walk.next() {
         // SAFETY: the caller's promise.
-        let (least, greatest) = unsafe { E::survey(&groups, count, form.group) };
+        let (least, greatest) = unsafe { E::survey(&batch, form.group) };
         let params = if SIGNED {
             cover_magnitude(least, greatest)
         } else {
@@ -29,18 +25,19 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32, const SIGNED: bool>(form
         let Some(params) = params else { return false };
         // SAFETY: the caller's promise.
         unsafe {
-            put_words(params.scales, groups.iter().map(|group| group.scale).take(count));
+            put_words(params.scales, batch.count, batch.scales());
             if !SIGNED {
-                put_words(params.zeros, groups.iter().map(|group| group.zero).take(count));
+                put_words(params.zeros, batch.count, batch.zeros());
             }
         }
         let used = floats(params.zero).into_iter().zip(floats(params.divisor)).zip(floats(params.inverse));
-        for (group, ((zero, divisor), inverse)) in groups.iter().zip(used).take(count) {
-            let steps = Steps::new(zero, divisor, inverse);
+        for (nth, ((zero, divisor), inverse)) in used.enumerate().take(batch.count) {
+            let (group, steps) = (batch.group(nth), Steps::new(zero, divisor, inverse));
             // SAFETY: the caller's promise.
             unsafe { fill::<E, BITS, SIGNED>(group.x.cast(), form.group, &steps, group.codes) };
         }
     }
+    true
 }
 
 /// Codes of a group.
