@@ -86,7 +86,11 @@ impl Coded {
         };
         let groups = elements / if group == 0 { dim as usize } else { group as usize };
         let words = if is_fp8_dynamic(format) { groups } else { groups.div_ceil(2) };
-        Self { codes: vec![0xa5; bytes + 40], scales: vec![0xa5a5_a5a5; words + 8], zeros: vec![0xa5a5_a5a5; words + 8] }
+        Self {
+            codes: vec![0xa5; bytes + 40],
+            scales: vec![0xa5a5_a5a5; words + 8],
+            zeros: vec![0xa5a5_a5a5; words + 8],
+        }
     }
 
     fn raw(&mut self, format: TensorFormat, dim: u32, tokens: usize) -> RawRows {
@@ -121,7 +125,14 @@ fn encode(format: TensorFormat, dim: u32, dtype: Dtype, x: &[u32], n: usize, isa
     (result, coded)
 }
 
-fn decode(format: TensorFormat, dim: u32, dtype: Dtype, coded: &mut Coded, n: usize, isa: Isa) -> (Result<(), Error>, Vec<u32>) {
+fn decode(
+    format: TensorFormat,
+    dim: u32,
+    dtype: Dtype,
+    coded: &mut Coded,
+    n: usize,
+    isa: Isa,
+) -> (Result<(), Error>, Vec<u32>) {
     let rows = coded.raw(format, dim, n / dim as usize);
     let mut out = vec![0xa5a5_a5a5; n + 4];
     // SAFETY: as above.

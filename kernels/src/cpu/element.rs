@@ -263,6 +263,7 @@ pub(crate) unsafe fn load_row<E: Element>(src: *const E, dst: *mut f32, n: usize
 pub(crate) unsafe fn is_row_finite(isa: Isa, dtype: Dtype, src: *const u8, n: usize) -> bool {
     // SAFETY: the caller's promise.
     with_element!(dtype, E => {
+        // SAFETY: the caller's promise.
         let src = unsafe { core::slice::from_raw_parts(src.cast::<E>(), n) };
         match isa {
             #[cfg(target_arch = "x86_64")]

@@ -36,7 +36,12 @@ impl<'a> Part<'a> {
     /// Tokens of one head of a page as a run, if there are loops for the form and the tokens are whole blocks. Its elements are
     /// still to be named. `page` is the page's address and length.
     #[inline]
-    pub(super) fn run(&self, (page, bytes): (*mut u8, usize), place: Place, tokens: &Range<u32>) -> Option<(Form, Run)> {
+    pub(super) fn run(
+        &self,
+        (page, bytes): (*mut u8, usize),
+        place: Place,
+        tokens: &Range<u32>,
+    ) -> Option<(Form, Run)> {
         let form = self.form?;
         let part = self.layout.part(self.tensor);
         let (layer, block) = (place.layer, part.block_tokens);

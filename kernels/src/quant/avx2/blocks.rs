@@ -1,10 +1,11 @@
 //! The blocks of ggml: encoding.
 
 use core::arch::x86_64::{
-    __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_add_ps, _mm256_and_ps, _mm256_castsi256_si128,
-    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_cvttps_epi32, _mm256_div_ps, _mm256_extracti128_si256, _mm256_min_ps,
-    _mm256_mul_ps, _mm256_or_ps, _mm256_or_si256, _mm256_packs_epi32, _mm256_set1_ps, _mm256_setr_ps, _mm256_slli_epi16, _mm256_blendv_ps, _mm256_cmp_ps, _mm256_movemask_ps, _mm256_xor_ps,
-    _mm_packus_epi16, _mm256_permute4x64_epi64,
+    __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _MM_FROUND_TO_NEAREST_INT, _mm_packus_epi16, _mm_storeu_si128, _mm256_add_ps,
+    _mm256_and_ps, _mm256_blendv_ps, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    _mm256_cvttps_epi32, _mm256_div_ps, _mm256_extracti128_si256, _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps,
+    _mm256_or_ps, _mm256_or_si256, _mm256_packs_epi32, _mm256_permute4x64_epi64, _mm256_set1_ps, _mm256_setr_ps,
+    _mm256_slli_epi16, _mm256_xor_ps,
 };
 
 use super::super::kind::{Form, Run};

@@ -6,19 +6,19 @@
 //! ```
 
 use core::arch::x86_64::{
-    __m256, __m256i, _CMP_UNORD_Q, _mm_storeu_si128, _mm256_add_ps, _mm256_and_si256, _mm256_castsi256_si128,
-    _mm256_castsi128_si256, _mm256_cmp_ps, _mm256_cvtepi32_ps, _mm256_cvtph_ps, _mm256_loadu_ps, _mm256_max_ps,
-    _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_packs_epi16, _mm256_packs_epi32,
-    _mm256_packus_epi16, _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi8,
-    _mm256_setzero_ps, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srai_epi32,
-    _mm256_srli_epi32, _mm256_storeu_ps, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi32,
-    _mm256_unpacklo_epi64, _mm_loadu_si128,
+    __m256, __m256i, _CMP_UNORD_Q, _mm_loadu_si128, _mm_storeu_si128, _mm256_add_ps, _mm256_and_si256,
+    _mm256_castsi128_si256, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtepi32_ps, _mm256_cvtph_ps,
+    _mm256_loadu_ps, _mm256_max_ps, _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_packs_epi16,
+    _mm256_packs_epi32, _mm256_packus_epi16, _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_set1_ps,
+    _mm256_setr_epi8, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi32,
+    _mm256_srai_epi32, _mm256_srli_epi32, _mm256_storeu_ps, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
 use super::super::kind::{Form, Run};
 use super::codes::{load16, load32, store16, store32};
-use super::output::Output;
 use super::load::Vector;
+use super::output::Output;
 use super::params::{Params, are_finite, cover, cover_magnitude, words};
 
 /// Longest group.
@@ -238,9 +238,8 @@ unsafe fn unpack<O: Output, const BITS: u32, const SIGNED: bool>(
         for (nth, part) in parts.iter_mut().enumerate() {
             let from = codes.wrapping_add(nth * bytes + token * BITS as usize / 8);
             // SAFETY: 16 or 32 codes of group `nth`.
-            *part = unsafe {
-                if is_half { _mm256_castsi128_si256(load16::<BITS>(from)) } else { load32::<BITS>(from) }
-            };
+            *part =
+                unsafe { if is_half { _mm256_castsi128_si256(load16::<BITS>(from)) } else { load32::<BITS>(from) } };
         }
         for (nth, codes) in transpose(parts).into_iter().enumerate().take(if is_half { 4 } else { 8 }) {
             for (byte, code) in integers::<SIGNED>(codes).into_iter().enumerate() {
@@ -264,11 +263,6 @@ fn integers<const SIGNED: bool>(v: __m256i) -> [__m256i; 4] {
     } else {
         let low = _mm256_set1_epi32(0xff);
         let (b, c) = (_mm256_srli_epi32::<8>(v), _mm256_srli_epi32::<16>(v));
-        [
-            _mm256_and_si256(v, low),
-            _mm256_and_si256(b, low),
-            _mm256_and_si256(c, low),
-            _mm256_srli_epi32::<24>(v),
-        ]
+        [_mm256_and_si256(v, low), _mm256_and_si256(b, low), _mm256_and_si256(c, low), _mm256_srli_epi32::<24>(v)]
     }
 }

@@ -10,8 +10,8 @@ use core::arch::x86_64::{
 
 use super::super::kind::{Form, Kind, Run};
 use super::codes::{bytes16, bytes32, store32};
-use super::output::Output;
 use super::load::Vector;
+use super::output::Output;
 use super::params::{floats, magnitude};
 use super::walk::{Group, Walk};
 

@@ -1,8 +1,8 @@
 //! What is decoded to.
 
 use core::arch::x86_64::{
-    __m256, _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_cvtps_ph, _mm256_max_ps, _mm256_min_ps,
-    _mm256_set1_ps, _mm256_storeu_ps,
+    __m256, _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_cvtps_ph, _mm256_max_ps, _mm256_min_ps, _mm256_set1_ps,
+    _mm256_storeu_ps,
 };
 
 use crate::cpu::element::{Element, F16};
@@ -46,11 +46,8 @@ impl Output for F16 {
     unsafe fn store8<const CLAMP: bool>(x: __m256, to: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
-            let x = if CLAMP {
-                _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(MOST)), _mm256_set1_ps(-MOST))
-            } else {
-                x
-            };
+            let x =
+                if CLAMP { _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(MOST)), _mm256_set1_ps(-MOST)) } else { x };
             _mm_storeu_si128(to.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x));
         }
     }

@@ -4,11 +4,11 @@
 //! groups are left to the portable codec.
 
 use core::arch::x86_64::{
-    __m128i, __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _CMP_NLT_UQ, _MM_FROUND_TO_NEG_INF,
-    _MM_FROUND_TO_POS_INF, _mm_max_epu16, _mm_packs_epi32, _mm_srli_epi16, _mm_storeu_si128, _mm256_add_ps, _mm256_andnot_ps,
-    _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
-    _mm256_div_ps, _mm256_extracti128_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_or_ps, _mm256_set1_ps,
-    _mm256_setzero_ps, _mm256_sub_ps,
+    __m128i, __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _CMP_NLT_UQ, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _mm_max_epu16,
+    _mm_packs_epi32, _mm_srli_epi16, _mm_storeu_si128, _mm256_add_ps, _mm256_andnot_ps, _mm256_blendv_ps,
+    _mm256_castps_si256, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_div_ps,
+    _mm256_extracti128_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_or_ps, _mm256_set1_ps, _mm256_setzero_ps,
+    _mm256_sub_ps,
 };
 
 use super::steps::Steps;
@@ -141,4 +141,50 @@ pub(super) fn inverse(d: __m256) -> __m256 {
     let magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0), inverse);
     let is_bad = _mm256_cmp_ps::<_CMP_NLT_UQ>(magnitude, _mm256_set1_ps(f32::INFINITY));
     _mm256_andnot_ps(is_bad, _mm256_or_ps(inverse, _mm256_setzero_ps()))
+}
+
+#[cfg(test)]
+mod tests {
+    use kvfolio::quant::rounding::{f16_ceil, f16_floor, f16_to_f32};
+
+    use super::*;
+    use crate::cpu::Isa;
+
+    #[target_feature(enable = "avx2,f16c")]
+    fn both(x: [f32; 8]) -> ([u16; 8], [u16; 8]) {
+        // SAFETY: both are 32 bytes, of which all are valid.
+        let x: __m256 = unsafe { core::mem::transmute(x) };
+        (words(_mm256_cvtps_ph::<_MM_FROUND_TO_NEG_INF>(x)), words(_mm256_cvtps_ph::<_MM_FROUND_TO_POS_INF>(x)))
+    }
+
+    /// Around every f16, and beyond: the same bits, or infinity where the codec says that f16 has none.
+    #[test]
+    fn directed_rounding_is_that_of_the_codec() {
+        if Isa::Auto.resolved() != Isa::Avx2 {
+            return;
+        }
+        let check = |x: f32| {
+            // SAFETY: the CPU has what a resolved `Isa` says.
+            let (down, up) = unsafe { both([x; 8]) };
+            let (floor, ceil) = (f16_floor(x), f16_ceil(x));
+            assert_eq!(down[7], if floor.1 { 0xfc00 } else { floor.0 }, "{x:e} down");
+            assert_eq!(up[7], if ceil.1 { 0x7c00 } else { ceil.0 }, "{x:e} up");
+        };
+        for bits in 0..=u16::MAX {
+            let value = f16_to_f32(bits);
+            if !value.is_finite() {
+                continue;
+            }
+            for delta in [0_u32, 1, 2, 0xfff, 0x1000, 0x1001, 0x1fff, u32::MAX, u32::MAX - 1] {
+                let x = f32::from_bits(value.to_bits().wrapping_add(delta));
+                if x.is_finite() {
+                    check(x);
+                }
+            }
+        }
+        for magnitude in [1, 2, 0x7f_ffff, 0x80_0000, 0x3380_0000, 0x4780_0000, 0x477f_e001, 0x7f7f_ffff] {
+            check(f32::from_bits(magnitude));
+            check(-f32::from_bits(magnitude));
+        }
+    }
 }

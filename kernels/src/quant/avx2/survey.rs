@@ -7,12 +7,11 @@
 
 use core::arch::x86_64::{
     __m128i, __m256, __m256i, _CMP_UNORD_Q, _mm_max_epi16, _mm_min_epi16, _mm_setzero_si128, _mm_srai_epi16,
-    _mm_srli_epi16, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi16,
-    _mm_unpacklo_epi32, _mm_unpacklo_epi64, _mm_xor_si128, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castsi256_si128,
-    _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_ps,
-    _mm256_min_epi16, _mm256_min_ps, _mm256_or_ps, _mm256_permute2f128_ps, _mm256_setzero_ps,
-    _mm256_srai_epi16, _mm256_srli_epi16, _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd,
-    _mm256_unpacklo_ps, _mm256_xor_si256,
+    _mm_srli_epi16, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
+    _mm_unpacklo_epi64, _mm_xor_si128, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castsi256_si128, _mm256_cmp_ps,
+    _mm256_cvtph_ps, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_ps, _mm256_min_epi16,
+    _mm256_min_ps, _mm256_or_ps, _mm256_permute2f128_ps, _mm256_setzero_ps, _mm256_srai_epi16, _mm256_srli_epi16,
+    _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpacklo_ps, _mm256_xor_si256,
 };
 
 use super::load::Vector;

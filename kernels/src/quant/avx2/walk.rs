@@ -95,8 +95,7 @@ impl Walk {
             scale: form.scale_bytes(),
             zero: form.zero_bytes(),
         };
-        let block_steps =
-            Steps { x: run.x_step, codes: run.codes_step, scale: run.scales_step, zero: run.zeros_step };
+        let block_steps = Steps { x: run.x_step, codes: run.codes_step, scale: run.scales_step, zero: run.zeros_step };
         // What the form has not may lie at any distance.
         let block_steps = Steps {
             scale: if steps.scale == 0 { 0 } else { block_steps.scale },

@@ -100,7 +100,8 @@ unsafe fn encode_blocks<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Re
             }
             let (first, n) = if form.is_channel { (channel, width) } else { (0, form.block_groups()) };
             // SAFETY: the groups are in the block.
-            let report = encode_groups(form, x, width, on, unsafe { Sections::of(form, run, block, first, n) }, run.fixed)?;
+            let report =
+                encode_groups(form, x, width, on, unsafe { Sections::of(form, run, block, first, n) }, run.fixed)?;
             all.saturated = all.saturated.saturating_add(report.saturated);
             all.replaced = all.replaced.saturating_add(report.replaced);
         }

@@ -28,7 +28,9 @@ pub(super) fn is_valid(form: &Form) -> bool {
     let (row, group) = shape(form);
     match form.kind {
         // Along tokens a group fits the buffer with its channels.
-        Kind::Int(n) => IntFormat::new(bits(n), row, group).is_ok() && !(form.is_channel && form.group > BUFFER / CHANNELS),
+        Kind::Int(n) => {
+            IntFormat::new(bits(n), row, group).is_ok() && !(form.is_channel && form.group > BUFFER / CHANNELS)
+        }
         Kind::Symmetric => Groups::new(row, group).is_ok() && !(form.is_channel && form.group > BUFFER / CHANNELS),
         Kind::Q8_0 | Kind::Q4_0 | Kind::E4m3 | Kind::E4m3Fixed => {
             !form.is_channel && form.dim.is_multiple_of(form.group)
