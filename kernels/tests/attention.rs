@@ -85,14 +85,12 @@ impl Case {
     fn check(&self, params: &AttentionParams<'_>) {
         let g = &self.geometry;
         let contiguous = attend_contiguous(g, &self.k, &self.v, params, &self.q, &self.positions);
-        for page_tokens in PAGE_TOKENS {
-            let paged = self.paged(page_tokens);
-            for isa in [Isa::Auto, Isa::Portable, Isa::Avx2] {
-                let params = AttentionParams { isa, ..*params };
-                let (out, lse) = paged.attend(&params, &self.q, &self.positions);
-                assert_eq!(bits(&out), bits(&contiguous.0), "P {page_tokens} {params:?}");
-                assert_eq!(bits(&lse), bits(&contiguous.1), "P {page_tokens} {params:?}");
-            }
+        let runs = PAGE_TOKENS.map(|page_tokens| (page_tokens, Isa::Auto));
+        for (page_tokens, isa) in runs.into_iter().chain([(16, Isa::Portable)]) {
+            let params = AttentionParams { isa, ..*params };
+            let paged = self.paged(page_tokens).attend(&params, &self.q, &self.positions);
+            assert_eq!(bits(&paged.0), bits(&contiguous.0), "P {page_tokens} {params:?}");
+            assert_eq!(bits(&paged.1), bits(&contiguous.1), "P {page_tokens} {params:?}");
         }
         let d = g.head_dim as usize;
         for row in 0..self.tokens {

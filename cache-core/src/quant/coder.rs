@@ -204,7 +204,7 @@ fn plain<const N: usize>(
 
 /// Bytes as numbers; sections are aligned where pages are.
 #[inline(always)]
-fn cast<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Result<&[T], QuantError> {
+pub(super) fn cast<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Result<&[T], QuantError> {
     bytemuck::try_cast_slice(bytes).map_err(|_| QuantError::Length)
 }
 

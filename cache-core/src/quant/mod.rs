@@ -5,6 +5,7 @@
 //! - [`fp8`]: E4M3 and E5M2; [`fp8_scale`]: their scales; [`fp4`]: NVFP4 and MXFP4; [`ggml`]: the blocks q8_0 and q4_0.
 //! - [`hadamard`]: the rotation that spreads outliers before quantisation.
 //! - [`RowCodec`]: rows of pages, in whatever format their [layout](crate::layout) says.
+//! - [`RowCodec::error_bounds`], [`logit_bound`], [`output_bound`]: what quantisation can cost an attention, certified.
 //! - [`pack`] and [`fixed`]: packing, and decoding to fixed point without a float; all there is without feature `quant`.
 //!
 //! # Rules
@@ -33,6 +34,8 @@
 //! ```
 
 #[cfg(feature = "quant")]
+mod bound;
+#[cfg(feature = "quant")]
 mod coder;
 mod error;
 pub mod fixed;
@@ -60,6 +63,8 @@ mod slices;
 #[cfg(feature = "quant")]
 pub mod symmetric;
 
+#[cfg(feature = "quant")]
+pub use bound::{logit_bound, output_bound, variation_bound};
 pub use error::{NonFinite, QuantError, Report};
 pub use format::{Fp8Kind, Groups, IntBits, IntFormat};
 #[cfg(feature = "quant")]

@@ -86,6 +86,23 @@ impl<'a> RowCodec<'a> {
         tokens: Range<u32>,
         out: &mut [f32],
     ) -> Result<(), QuantError> {
+        let decode =
+            |from: &Bytes<'_>, out: &mut [f32]| self.decode(from.codes, from.scales, from.zeros, from.fixed, out);
+        self.each_block(page, layer, head, tokens, out, decode)?;
+        self.rotation.revert(out, self.dim(), layer, head)
+    }
+
+    /// Runs `f` on the bytes of block after block, or of all at once, and their part of `out`.
+    #[inline(always)]
+    pub(super) fn each_block(
+        &self,
+        page: &[u8],
+        layer: u32,
+        head: u32,
+        tokens: Range<u32>,
+        out: &mut [f32],
+        f: impl Fn(&Bytes<'_>, &mut [f32]) -> Result<(), QuantError>,
+    ) -> Result<(), QuantError> {
         let rows = self.rows(layer, head, &tokens)?;
         if out.len() != rows.tokens.checked_mul(self.dim()).ok_or(QuantError::Length)? {
             return Err(QuantError::Length);
@@ -93,14 +110,16 @@ impl<'a> RowCodec<'a> {
         let at_once = rows.at_once();
         for (nth, out) in pieces_mut(out, at_once.saturating_mul(rows.block_elements)).enumerate() {
             let from = rows.block(nth.saturating_mul(at_once), at_once);
-            let codes = page.get(from.codes).ok_or(QuantError::Length)?;
-            let scales = page.get(from.scales).ok_or(QuantError::Length)?;
-            let zeros = page.get(from.zeros).ok_or(QuantError::Length)?;
+            let bytes = Bytes {
+                codes: page.get(from.codes).ok_or(QuantError::Length)?,
+                scales: page.get(from.scales).ok_or(QuantError::Length)?,
+                zeros: page.get(from.zeros).ok_or(QuantError::Length)?,
+                fixed: self.static_scale(layer, head),
+            };
             let before = nth.saturating_mul(self.part().groups as usize);
-            self.decode(codes, scales, zeros, self.static_scale(layer, head), out)
-                .map_err(|e| e.after_groups(before))?;
+            f(&bytes, out).map_err(|e| e.after_groups(before))?;
         }
-        self.rotation.revert(out, self.dim(), layer, head)
+        Ok(())
     }
 
     /// Whether rows are rotated before they are encoded.
@@ -221,7 +240,16 @@ struct Rows {
     zeros: (usize, usize, usize),
 }
 
-/// Bytes of blocks that follow each other.
+/// What blocks are made of.
+pub(super) struct Bytes<'a> {
+    pub(super) codes: &'a [u8],
+    pub(super) scales: &'a [u8],
+    pub(super) zeros: &'a [u8],
+    /// The scale outside the page; 1 without one.
+    pub(super) fixed: f32,
+}
+
+/// Where blocks that follow each other lie.
 struct Blocks {
     codes: Range<usize>,
     scales: Range<usize>,

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod bounds;
+mod certified;
 mod faults;
 mod fixed;
 mod fp8;

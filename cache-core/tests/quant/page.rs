@@ -13,7 +13,7 @@ const HEADS: u32 = 3;
 const DIM: u32 = 64;
 const GUARD: u8 = 0xa5;
 
-fn formats() -> Vec<TensorFormat> {
+pub(crate) fn formats() -> Vec<TensorFormat> {
     let mut all: Vec<_> = [ElementCode::F32, ElementCode::F16, ElementCode::BF16].map(TensorFormat::of).to_vec();
     for code in [ElementCode::INT8, ElementCode::INT4, ElementCode::INT2, ElementCode::INT8_SYMMETRIC] {
         all.extend([0, 16, 32, 64].map(|group| TensorFormat::per_token(code, group)));
