@@ -250,12 +250,12 @@ fn tokens_appended_one_by_one_are_those_of_sealed_pages() {
         let mut scratch = vec![0.0; encode_scratch(&appended.layout) as usize];
         let scratch = (scratch.as_mut_ptr(), scratch.len() as u64);
         let row = (HEADS * appended.dim) as usize;
-        for t in 0..5 * P as usize {
+        for (t, slot) in slots.iter().enumerate().take(5 * P as usize) {
             let (k, v) = (&appended.k[t * row..], &appended.v[t * row..]);
             let quant = Pools::quant(&appended.layout, appended.layer, &appended.scales, &mut appended.quant);
             // SAFETY: all arrays have the sizes that the views say.
             let done = unsafe {
-                append_quant_raw(&quant, Isa::Auto, NonFinite::Reject, k.as_ptr(), v.as_ptr(), &slots[t], 1, scratch)
+                append_quant_raw(&quant, Isa::Auto, NonFinite::Reject, k.as_ptr(), v.as_ptr(), slot, 1, scratch)
             };
             if quant.layout.k.block_tokens.max(quant.layout.v.block_tokens) > 1 {
                 assert_eq!(done, Err(Error::Layout), "groups along tokens need whole pages");

@@ -23,20 +23,20 @@ pub(super) fn shape(form: &Form) -> (u32, u32) {
     (if form.is_channel { form.group } else { form.dim } as u32, form.group as u32)
 }
 
-/// Whether the codec has such groups.
+/// Whether the codec has such groups. Along tokens they are those that the buffer holds with their channels.
 pub(super) fn is_valid(form: &Form) -> bool {
     let (row, group) = shape(form);
+    let fits = !form.is_channel || matches!(form.group, 16 | 32 | 64 | 128);
     match form.kind {
-        // Along tokens a group fits the buffer with its channels.
-        Kind::Int(n) => {
-            IntFormat::new(bits(n), row, group).is_ok() && !(form.is_channel && form.group > BUFFER / CHANNELS)
-        }
-        Kind::Symmetric => Groups::new(row, group).is_ok() && !(form.is_channel && form.group > BUFFER / CHANNELS),
+        Kind::Int(n) => fits && IntFormat::new(bits(n), row, group).is_ok(),
+        Kind::Symmetric => fits && Groups::new(row, group).is_ok(),
         Kind::Q8_0 | Kind::Q4_0 | Kind::E4m3 | Kind::E4m3Fixed => {
             !form.is_channel && form.dim.is_multiple_of(form.group)
         }
     }
 }
+
+const _: () = assert!(CHANNELS * 128 <= BUFFER);
 
 /// Addresses of group `first` of a block: codes, scales, zeros.
 pub(super) fn sections(form: &Form, run: &Run, block: usize, first: usize) -> (*mut u8, *mut u8, *mut u8) {
