@@ -363,6 +363,59 @@ int32_t kvf_cpu_quant_attention(const kvf_kernel_pages *exact, const kvf_kernel_
                                 const kvf_kernel_attention *params,
                                 const kvf_kernel_queries *queries, const kvf_kernel_work *work);
 
+/* ---- Quantised rows in plain buffers ------------------------------------ */
+
+/*
+ * T rows of d elements, quantised. The numbers of formats and axes are those
+ * of kvfolio.h. No page, no table: for tests, files and transfers.
+ *
+ *   element          KVF_ELEMENT_  scales                    zeros
+ *   INT8, INT4, INT2 4, 5, 6       f16                       f16
+ *   INT8_SYMMETRIC   7             f16                       -
+ *   FP8_E4M3FN       8             f32, or `scale` for all   -
+ *   Q8_0, Q4_0       11, 12        in the codes, f16         -
+ *
+ * Axis of the first four: KVF_AXIS_TOKEN (1), groups of G channels of one row,
+ * or KVF_AXIS_CHANNEL (2), groups of G tokens of one channel. G is 16, 32, 64
+ * or 128 and divides d, or T; or 0 = d, along channels only. FP8: as the
+ * former, any G that divides d; the axis counts for nothing. Codes are packed,
+ * the first in the lowest bits.
+ *
+ *            along channels   along tokens
+ *   codes    [T][d]           [T / G][d][G]
+ *   scales   [T][d / G]       [T / G][d]       zeros likewise
+ */
+typedef struct kvf_kernel_rows {
+    uint32_t struct_size;
+    uint32_t element;       /* KVF_ELEMENT_* */
+    uint32_t axis;          /* KVF_AXIS_* */
+    uint32_t group;         /* G; 0 = d */
+    uint32_t dim;           /* d */
+    uint32_t isa;           /* KVF_KERNEL_ISA_*; it changes no bit */
+    uint32_t on_non_finite; /* KVF_KERNEL_NONFINITE_*, for kvf_cpu_quantize */
+    float scale;            /* FP8: the one scale; 0 = one for each group, computed */
+    uint64_t tokens;        /* T */
+    void *codes;
+    void *scales; /* NULL where there are none */
+    void *zeros;  /* NULL where there are none */
+} kvf_kernel_rows;
+
+/*
+ * Quantise x, [T][d] of KVF_KERNEL_DTYPE_*. It is read once: on
+ * KVF_KERNEL_ERR_NONFINITE (KVF_KERNEL_NONFINITE_REJECT) what was quantised
+ * before stays. `report` may be NULL, or gets two numbers: groups beyond f16,
+ * which were saturated, and elements that were not finite and were replaced.
+ */
+int32_t kvf_cpu_quantize(const kvf_kernel_rows *rows, uint32_t dtype, const void *x,
+                         uint64_t *report);
+
+/*
+ * Dequantise into x, [T][d]: to nearest, and what is beyond the type
+ * saturates. codes, scales and zeros are only read. On KVF_KERNEL_ERR_SCALE, a
+ * scale that no encoder writes, what was dequantised before stays.
+ */
+int32_t kvf_cpu_dequantize(const kvf_kernel_rows *rows, uint32_t dtype, void *x);
+
 #ifdef __cplusplus
 }
 #endif

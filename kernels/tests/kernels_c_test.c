@@ -30,6 +30,8 @@ STATIC_ASSERT(queries, !P64 || sizeof(kvf_kernel_queries) == 48);
 STATIC_ASSERT(queries_rows, !P64 || offsetof(kvf_kernel_queries, table_rows) == 32);
 STATIC_ASSERT(work, !P64 || sizeof(kvf_kernel_work) == 40);
 STATIC_ASSERT(work_scratch, offsetof(kvf_kernel_work, scratch) == 24);
+STATIC_ASSERT(rows, !P64 || sizeof(kvf_kernel_rows) == 64);
+STATIC_ASSERT(rows_tokens, offsetof(kvf_kernel_rows, tokens) == 32);
 STATIC_ASSERT(copy, sizeof(kvf_kernel_copy) == 12);
 
 static int failures = 0;
@@ -391,6 +393,57 @@ static void test_convert(void)
     EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_to_f32(1, NULL, back, 4));
 }
 
+static void test_rows(void)
+{
+    enum { ROWS = 32, DIM = 64, ALL = ROWS * DIM };
+    static float x[ALL], back[ALL], again[ALL];
+    static unsigned char codes[2][ALL];
+    static uint16_t scales[2][ALL / 16], zeros[2][ALL / 16];
+    uint64_t report[2] = {9, 9};
+    uint32_t axis, isa;
+    int i;
+    for (i = 0; i < ALL; i++) x[i] = (float)((i * 37) % 101) * 0.02f - 1.0f;
+    for (axis = 1; axis <= 2; axis++) {
+        kvf_kernel_rows rows;
+        memset(&rows, 0, sizeof rows);
+        rows.struct_size = sizeof rows;
+        rows.element = 4; /* KVF_ELEMENT_INT8 */
+        rows.axis = axis;
+        rows.group = 32;
+        rows.dim = DIM;
+        rows.tokens = ROWS;
+        for (isa = 0; isa < 2; isa++) {
+            rows.isa = isa;
+            rows.codes = codes[isa];
+            rows.scales = scales[isa];
+            rows.zeros = zeros[isa];
+            EXPECT(0, kvf_cpu_quantize(&rows, KVF_KERNEL_DTYPE_F32, x, report));
+            EXPECT(0, kvf_cpu_dequantize(&rows, KVF_KERNEL_DTYPE_F32, isa == 0 ? back : again));
+        }
+        CHECK(report[0] == 0 && report[1] == 0);
+        CHECK(memcmp(codes[0], codes[1], sizeof codes[0]) == 0);
+        CHECK(memcmp(scales[0], scales[1], sizeof scales[0]) == 0);
+        CHECK(memcmp(back, again, sizeof back) == 0);
+        for (i = 0; i < ALL; i++) CHECK(fabsf(back[i] - x[i]) <= 0.0041f);
+        EXPECT(KVF_KERNEL_ERR_DTYPE, kvf_cpu_quantize(&rows, 9, x, NULL));
+        rows.zeros = NULL;
+        EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_quantize(&rows, KVF_KERNEL_DTYPE_F32, x, NULL));
+        rows.zeros = zeros[0];
+        rows.group = 24;
+        EXPECT(KVF_KERNEL_ERR_LAYOUT, kvf_cpu_quantize(&rows, KVF_KERNEL_DTYPE_F32, x, NULL));
+        rows.group = 32;
+        rows.isa = 3;
+        EXPECT(KVF_KERNEL_ERR_VALUE, kvf_cpu_dequantize(&rows, KVF_KERNEL_DTYPE_F32, back));
+        rows.isa = 0;
+        x[70] = (float)INFINITY;
+        EXPECT(KVF_KERNEL_ERR_NONFINITE, kvf_cpu_quantize(&rows, KVF_KERNEL_DTYPE_F32, x, report));
+        rows.on_non_finite = KVF_KERNEL_NONFINITE_SANITISE;
+        EXPECT(0, kvf_cpu_quantize(&rows, KVF_KERNEL_DTYPE_F32, x, report));
+        CHECK(report[0] == 0 && report[1] == 1);
+        x[70] = 0.5f;
+    }
+}
+
 int main(void)
 {
     kvf_kernel_pages pages = make_pages();
@@ -403,6 +456,7 @@ int main(void)
     test_copy(&pages);
     test_attention(&pages, &table);
     test_convert();
+    test_rows();
     printf(failures == 0 ? "ok\n" : "%d failures\n", failures);
     return failures != 0;
 }

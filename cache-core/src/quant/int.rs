@@ -214,7 +214,7 @@ fn encode_group(bits: IntBits, x: &[f32], codes: &mut [u8], scale: &mut u16, zer
 #[inline(always)]
 fn parameters(Extremes { least, greatest }: Extremes, most: f32) -> (u16, u16, bool) {
     let (zero, is_below) = f16_floor(least + 0.0); // -0 becomes +0
-    let span = greatest - f16_to_f32(zero);
+    let span = greatest - f16_to_f32(zero) + 0.0; // likewise: a scale is never -0
     let (scale, is_above) = f16_ceil(span / most);
     // A quotient may underflow; a scale that covers does not.
     (scale.max(u16::from(span > 0.0)), zero, is_below || is_above)

@@ -136,6 +136,14 @@ impl<'a> RowCodec<'a> {
         self.rotation.apply(x, self.dim(), layer, head)
     }
 
+    /// The inverse of [`Self::rotate`], which [`Self::read`] ends with. O(x log n).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn unrotate(&self, x: &mut [f32], layer: u32, head: u32) -> Result<(), QuantError> {
+        self.rotation.revert(x, self.dim(), layer, head)
+    }
+
     /// Encodes rows of one head; `x` is `[tokens][d]`, [rotated](Self::rotate). All is checked before the first byte is
     /// written. O(x).
     ///

@@ -86,6 +86,14 @@ fn a_constant_is_within_its_own_step() {
 }
 
 #[test]
+fn a_group_of_negative_zeros_decodes() {
+    for bits in BITS {
+        let x = Encoded::of(format(bits, 16, 16), &[-0.0; 16]);
+        assert_eq!((x.scales[0], x.zeros[0], x.decoded()), (0, 0, vec![0.0; 16]));
+    }
+}
+
+#[test]
 fn a_larger_value_has_no_smaller_code() {
     let mut rng = Rng(1);
     for _ in 0..2000 {

@@ -5,8 +5,10 @@
 
 mod exports;
 mod quant;
+mod rows;
 mod structs;
 
 pub use exports::*;
 pub use quant::*;
+pub use rows::*;
 pub use structs::*;

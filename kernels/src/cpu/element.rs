@@ -5,6 +5,7 @@
 //! The code has no branch, so that loops over it become SIMD code, and never
 //! makes a subnormal f32, so that flush-to-zero modes cannot change it.
 
+use super::isa::Isa;
 use super::lanes::LANES;
 use crate::error::{Error, ensure};
 
@@ -65,6 +66,8 @@ pub(crate) use with_element;
 pub(crate) trait Element: Copy {
     fn to_f32(self) -> f32;
     fn from_f32(x: f32) -> Self;
+    /// Whether it is NaN or infinite.
+    fn is_extreme(self) -> bool;
 
     /// Read one block of [`LANES`] elements.
     ///
@@ -108,6 +111,10 @@ pub(crate) trait Element: Copy {
 
 impl Element for f32 {
     #[inline(always)]
+    fn is_extreme(self) -> bool {
+        self.to_bits() & 0x7f80_0000 == 0x7f80_0000
+    }
+    #[inline(always)]
     fn to_f32(self) -> f32 {
         self
     }
@@ -123,6 +130,11 @@ impl Element for f32 {
 pub(crate) struct F16(pub(crate) u16);
 
 impl Element for F16 {
+    #[inline(always)]
+    fn is_extreme(self) -> bool {
+        self.0 & 0x7c00 == 0x7c00
+    }
+
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load_avx2(src: *const Self) -> [f32; LANES] {
@@ -200,6 +212,11 @@ pub(crate) struct Bf16(pub(crate) u16);
 
 impl Element for Bf16 {
     #[inline(always)]
+    fn is_extreme(self) -> bool {
+        self.0 & 0x7f80 == 0x7f80
+    }
+
+    #[inline(always)]
     fn to_f32(self) -> f32 {
         f32::from_bits((self.0 as u32) << 16)
     }
@@ -237,6 +254,36 @@ pub(crate) unsafe fn load_row<E: Element>(src: *const E, dst: *mut f32, n: usize
         // SAFETY: i < n, the caller's promise.
         unsafe { dst.add(i).write((*src.add(i)).to_f32()) };
     }
+}
+
+/// Whether all of `n` elements are finite. `isa` is resolved.
+///
+/// # Safety
+/// `src` is aligned and valid for reads of `n` elements.
+pub(crate) unsafe fn is_row_finite(isa: Isa, dtype: Dtype, src: *const u8, n: usize) -> bool {
+    // SAFETY: the caller's promise.
+    with_element!(dtype, E => {
+        // SAFETY: the caller's promise.
+        let src = unsafe { core::slice::from_raw_parts(src.cast::<E>(), n) };
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the CPU has what a resolved `isa` says.
+            Isa::Avx2 => unsafe { are_finite_avx2(src) },
+            _ => are_finite(src),
+        }
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+fn are_finite_avx2<E: Element>(src: &[E]) -> bool {
+    are_finite(src)
+}
+
+/// A fold without an early end, which becomes SIMD code.
+#[inline(always)]
+fn are_finite<E: Element>(src: &[E]) -> bool {
+    !src.iter().fold(false, |any, x| any | x.is_extreme())
 }
 
 /// Whether an address is a multiple of the element size.

@@ -8,7 +8,8 @@
 //!   |<-- p * page ----->|<-- s * token + h * head -->|d elements|
 //! ```
 
-use super::element::{Dtype, is_aligned, load_row, with_element};
+use super::element::{Dtype, is_aligned, is_row_finite, load_row, with_element};
+use super::isa::Isa;
 use crate::error::{Error, ensure};
 
 /// Most heads, query or key/value.
@@ -182,6 +183,21 @@ impl RawPages {
                 with_element!(self.geometry.dtype, E => load_row::<E>(row.cast(), out.as_mut_ptr(), d));
             }
         }
+    }
+
+    /// Whether all elements of one head of a page are finite. `isa` is resolved.
+    ///
+    /// # Safety
+    /// As [`RawPages::load_head`].
+    pub(crate) unsafe fn is_head_finite(&self, isa: Isa, is_k: bool, page: u32, head: u32) -> bool {
+        let d = self.geometry.head_dim as usize;
+        (0..self.geometry.page_tokens).all(|slot| {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let row = if is_k { self.k_row(page, slot, head) } else { self.v_row(page, slot, head) };
+                is_row_finite(isa, self.geometry.dtype, row, d)
+            }
+        })
     }
 
     /// The page with an id that C or a table gave, or why there is none.

@@ -4,9 +4,10 @@
 //!
 //! Shapes: k and v `[n][Hk][d]` f32, slots `[n]`; slot = page * P + offset, -1 = do not write.
 
-use kvfolio::quant::{NonFinite, RowCodec};
+use kvfolio::quant::NonFinite;
 
-use super::rows::{self, Place};
+use super::part::{Part, Place};
+use super::rows;
 use super::view::{Quant, RawQuant, check_scratch, encode_scratch, error};
 use crate::cpu::{Isa, check_floats};
 use crate::error::{Error, ensure};
@@ -70,7 +71,7 @@ pub unsafe fn append_quant_raw(
 fn write_token(
     quant: &Quant<'_>,
     isa: Isa,
-    codec: &RowCodec<'_>,
+    codec: &Part<'_>,
     page: &mut [u8],
     offset: u32,
     row: &[f32],
@@ -85,7 +86,7 @@ fn write_token(
             codec.rotate(scratch, quant.layer, head).map_err(error)?;
             x = scratch;
         }
-        let _ = rows::write(isa, codec, page, place, offset..offset + 1, x, on).map_err(error)?;
+        rows::write(isa, codec, page, place, offset..offset + 1, x, on).map_err(error)?;
     }
     Ok(())
 }

@@ -3,9 +3,8 @@
 //! Invariant: as for exact pages, the mask, the table and the split alone decide what is read, and everything is checked before the
 //! first output is written. Values that cannot be decoded, which no encoder writes, count as NaN.
 
-use kvfolio::quant::RowCodec;
-
-use super::rows::{self, Place};
+use super::part::{Part, Place};
+use super::rows;
 use super::view::{Quant, RawQuant};
 use crate::cpu::{
     AttentionParams, Chunk, Dtype, Heads, Isa, LANES, Mask, RawPages, RawQueries, RawTable, RawWork, Row, Rows, Run,
@@ -187,7 +186,7 @@ impl SplitRow<'_> {
     #[inline(always)]
     unsafe fn decode(
         &self,
-        codec: &RowCodec<'_>,
+        codec: &Part<'_>,
         page: &[u8],
         head: u32,
         (from, to): (u32, u32),

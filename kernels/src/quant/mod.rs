@@ -11,15 +11,26 @@
 //!             exact (sinks)    quantised         exact (recent tokens)
 //! ```
 
+mod kind;
+mod part;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+// Chooses between those and the codecs.
+mod rows;
+
+mod plain;
+
+mod view;
+
 mod append;
 mod attention;
 mod read;
-mod rows;
 mod seal;
-mod view;
 
 pub use append::append_quant_raw;
 pub use attention::{RawSplit, attention_quant_raw, attention_quant_scratch};
+pub use plain::{RawRows, RowReport, decode_rows_raw, encode_rows_raw};
 pub use read::{copy_quant_raw, gather_quant_raw};
 pub use seal::{Seal, seal_raw};
 pub use view::{RawQuant, encode_scratch};

@@ -1,6 +1,7 @@
 //! Read quantised tokens as floats, and copy pages.
 
-use super::rows::{self, Place};
+use super::part::Place;
+use super::rows;
 use super::view::{RawQuant, error};
 use crate::cpu::{Isa, PageCopy, RawTable, check_floats};
 use crate::error::{Error, ensure};

@@ -2,9 +2,10 @@
 //!
 //! Invariant: everything is checked before the first byte is written.
 
-use kvfolio::quant::{NonFinite, RowCodec};
+use kvfolio::quant::NonFinite;
 
-use super::rows::{self, Place};
+use super::part::{Part, Place};
+use super::rows;
 use super::view::{Quant, RawQuant, check_scratch, encode_scratch, error};
 use crate::cpu::{Isa, RawPages};
 use crate::error::{Error, ensure};
@@ -51,8 +52,7 @@ pub unsafe fn seal_raw(
         for head in 0..if on == NonFinite::Reject { quant.heads } else { 0 } {
             for is_k in [true, false] {
                 // SAFETY: the source was checked; the caller's promise.
-                unsafe { exact.load_head(is_k, seal.source, head, rows) };
-                ensure(rows.iter().all(|x| x.is_finite()), Error::NonFinite)?;
+                ensure(unsafe { exact.is_head_finite(isa.resolved(), is_k, seal.source, head) }, Error::NonFinite)?;
             }
         }
     }
@@ -61,26 +61,43 @@ pub unsafe fn seal_raw(
         // SAFETY: the target was checked; the caller's promise.
         let page = unsafe { quant.page_mut(seal.target) };
         for head in 0..quant.heads {
-            for (is_k, codec) in [(true, &quant.k), (false, &quant.v)] {
+            for (is_k, part) in [(true, &quant.k), (false, &quant.v)] {
                 // SAFETY: as above.
-                unsafe { exact.load_head(is_k, seal.source, head, rows) };
-                write_page(&quant, isa.resolved(), codec, page, head, rows)?;
+                unsafe { write_head(&quant, isa.resolved(), exact, (seal.source, head, is_k), part, page, rows) }?;
             }
         }
     }
     Ok(())
 }
 
-fn write_page(
+/// One head of a page: from where it is stored, or by way of floats.
+///
+/// # Safety
+/// The source was checked.
+unsafe fn write_head(
     quant: &Quant<'_>,
     isa: Isa,
-    codec: &RowCodec<'_>,
+    exact: &RawPages,
+    (source, head, is_k): (u32, u32, bool),
+    part: &Part<'_>,
     page: &mut [u8],
-    head: u32,
     x: &mut [f32],
 ) -> Result<(), Error> {
-    codec.rotate(x, quant.layer, head).map_err(error)?;
-    let place = Place { layer: quant.layer, head };
-    let _ = rows::write(isa, codec, page, place, 0..quant.page_tokens, x, NonFinite::Sanitise).map_err(error)?;
-    Ok(())
+    let (place, tokens) = (Place { layer: quant.layer, head }, 0..quant.page_tokens);
+    if !part.rotates() {
+        let step = if is_k { exact.k_strides.token } else { exact.v_strides.token };
+        // SAFETY: the view has P rows of each head; the caller's promise.
+        let is_done = unsafe {
+            let row = if is_k { exact.k_row(source, 0, head) } else { exact.v_row(source, 0, head) };
+            let from = (row.cast_const(), step as usize);
+            rows::write_stored(isa, part, page, place, tokens.clone(), exact.geometry.dtype, from)
+        };
+        if is_done {
+            return Ok(());
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { exact.load_head(is_k, source, head, x) };
+    part.rotate(x, quant.layer, head).map_err(error)?;
+    rows::write(isa, part, page, place, tokens, x, NonFinite::Sanitise).map_err(error)
 }

@@ -1,8 +1,9 @@
 //! Quantised pages by address.
 
 use kvfolio::layout::{PageLayout, Tensor};
-use kvfolio::quant::{QuantError, RowCodec};
+use kvfolio::quant::QuantError;
 
+use super::part::Part;
 use crate::cpu::{Geometry, RawPages};
 use crate::error::{Error, ensure};
 
@@ -26,8 +27,8 @@ pub struct RawQuant<'a> {
 /// Pages that were checked.
 #[derive(Clone, Copy)]
 pub(super) struct Quant<'a> {
-    pub(super) k: RowCodec<'a>,
-    pub(super) v: RowCodec<'a>,
+    pub(super) k: Part<'a>,
+    pub(super) v: Part<'a>,
     pub(super) n_pages: u32,
     pub(super) layer: u32,
     pub(super) heads: u32,
@@ -56,8 +57,8 @@ impl<'a> RawQuant<'a> {
         let end = (u64::from(self.n_pages) + 1).checked_mul(layout.page_bytes).ok_or(Error::Stride)?;
         ensure(end <= isize::MAX as u64, Error::Stride)?;
         Ok(Quant {
-            k: RowCodec::new(layout, Tensor::K, self.k_scales).map_err(error)?,
-            v: RowCodec::new(layout, Tensor::V, self.v_scales).map_err(error)?,
+            k: Part::new(layout, Tensor::K, self.k_scales).map_err(error)?,
+            v: Part::new(layout, Tensor::V, self.v_scales).map_err(error)?,
             n_pages: self.n_pages,
             layer: self.layer,
             heads: layout.kv_heads,

@@ -1,0 +1,158 @@
+//! Plain rows through the decoders, a row or a few channels at a time.
+
+use core::slice::{from_raw_parts, from_raw_parts_mut};
+
+use kvfolio::quant::rounding::{bf16_nearest_saturating, f16_nearest_saturating};
+use kvfolio::quant::{Fp8Kind, Groups, IntFormat, QuantError, fp8, ggml, int, symmetric};
+
+use super::super::kind::{Form, Kind, Run};
+use super::shape::{BUFFER, CHANNELS, bits, sections, shape, step};
+use crate::cpu::element::{Bf16, Element, F16, with_element};
+use crate::cpu::{Dtype, Isa};
+
+/// An array, which needs no memory if it is empty.
+///
+/// # Safety
+/// The address is aligned and valid for reads of `n` elements.
+unsafe fn array<'a, T>(at: *const u8, n: usize) -> &'a [T] {
+    // SAFETY: the caller's promise.
+    if n == 0 { &[] } else { unsafe { from_raw_parts(at.cast(), n) } }
+}
+
+/// The sections of some groups.
+struct Sections<'a> {
+    codes: &'a [u8],
+    scales: &'a [u16],
+    fp8_scales: &'a [f32],
+    zeros: &'a [u16],
+}
+
+impl Sections<'_> {
+    /// Groups `first..first + n` of a block.
+    ///
+    /// # Safety
+    /// They are valid memory.
+    unsafe fn of(form: &Form, run: &Run, block: usize, first: usize, n: usize) -> Self {
+        let (codes, scales, zeros) = sections(form, run, block, first);
+        let count = |has: bool| if has { n } else { 0 };
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                codes: array(codes, n * form.group_bytes()),
+                scales: array(scales, count(form.scale_bytes() == 2)),
+                fp8_scales: array(scales, count(form.scale_bytes() == 4)),
+                zeros: array(zeros, count(form.zero_bytes() > 0)),
+            }
+        }
+    }
+}
+
+/// Bytes as codes with a sign.
+fn signed(codes: &[u8]) -> &[i8] {
+    // SAFETY: both are bytes.
+    unsafe { &*(core::ptr::from_ref(codes) as *const [i8]) }
+}
+
+/// What a value is stored as: what is beyond the type saturates.
+trait Store: Element {
+    fn store(x: f32) -> Self;
+}
+
+impl Store for f32 {
+    #[inline(always)]
+    fn store(x: f32) -> Self {
+        x
+    }
+}
+
+impl Store for Bf16 {
+    #[inline(always)]
+    fn store(x: f32) -> Self {
+        Self(bf16_nearest_saturating(x))
+    }
+}
+
+impl Store for F16 {
+    #[inline(always)]
+    fn store(x: f32) -> Self {
+        Self(f16_nearest_saturating(x))
+    }
+}
+
+/// Decodes; `isa` is resolved.
+///
+/// # Safety
+/// All that the form, which is valid, and the run name is valid.
+pub(super) unsafe fn decode_run(isa: Isa, dtype: Dtype, form: &Form, run: &Run) -> Result<(), QuantError> {
+    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
+    with_element!(dtype, E => unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => decode_avx2::<E>(form, run),
+            _ => decode_portable::<E>(form, run),
+        }
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn decode_avx2<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
+    // SAFETY: the caller's promise.
+    unsafe { decode_blocks::<E>(form, run) }
+}
+
+#[inline(never)]
+unsafe fn decode_portable<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
+    // SAFETY: the caller's promise.
+    unsafe { decode_blocks::<E>(form, run) }
+}
+
+#[inline(always)]
+unsafe fn decode_blocks<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
+    let mut buffer = [0.0_f32; BUFFER];
+    for block in 0..run.blocks {
+        let rows = run.x.wrapping_add(block * form.block_tokens() * run.x_step);
+        let step = step(form).max(1);
+        for channel in (0..form.dim).step_by(step) {
+            let width = step.min(form.dim - channel);
+            let x = buffer.get_mut(..width * form.block_tokens()).unwrap_or(&mut []);
+            let (first, n) = if form.is_channel { (channel, width) } else { (0, form.block_groups()) };
+            // SAFETY: the groups are in the block.
+            decode_groups(form, unsafe { Sections::of(form, run, block, first, n) }, run.fixed, width, x)?;
+            for (token, from) in x.chunks_exact(width.max(1)).enumerate() {
+                let to = rows.wrapping_add(token * run.x_step).cast::<E>().wrapping_add(channel);
+                // SAFETY: the elements are in the row.
+                let to = unsafe { from_raw_parts_mut(to, width) };
+                from.iter().zip(to).for_each(|(&x, to)| *to = E::store(x));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn decode_groups(form: &Form, from: Sections<'_>, fixed: f32, width: usize, x: &mut [f32]) -> Result<(), QuantError> {
+    let (row, group) = shape(form);
+    let Sections { codes, scales, fp8_scales, zeros } = from;
+    match form.kind {
+        Kind::Int(n) => {
+            let format = IntFormat::new(bits(n), row, group)?;
+            let from = int::GroupsRef { codes, scales, zeros };
+            if form.is_channel { int::decode_channels(format, from, x, width) } else { int::decode(format, from, x) }
+        }
+        Kind::Symmetric if form.is_channel => {
+            for ((channel, codes), scale) in codes.chunks_exact(form.group.max(1)).enumerate().zip(scales) {
+                let mut column = [0.0; BUFFER / CHANNELS];
+                let column = column.get_mut(..form.group).unwrap_or(&mut []);
+                symmetric::decode(Groups::new(row, group)?, signed(codes), core::slice::from_ref(scale), column)?;
+                x.iter_mut().skip(channel).step_by(width.max(1)).zip(column).for_each(|(to, x)| *to = *x);
+            }
+            Ok(())
+        }
+        Kind::Symmetric => symmetric::decode(Groups::new(row, group)?, signed(codes), scales, x),
+        Kind::Q8_0 => ggml::q8_0_decode(codes, x),
+        Kind::Q4_0 => ggml::q4_0_decode(codes, x),
+        Kind::E4m3 => fp8::decode(Fp8Kind::E4m3Fn, codes, form.group, fp8_scales, x),
+        Kind::E4m3Fixed => fp8::decode(Fp8Kind::E4m3Fn, codes, form.group, &[fixed], x),
+    }
+}

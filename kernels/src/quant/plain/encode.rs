@@ -1,0 +1,167 @@
+//! Plain rows through the encoders, a row or a few channels at a time.
+
+use core::slice::{from_raw_parts, from_raw_parts_mut};
+
+use kvfolio::quant::fp8_scale::{ScaleRule, row_scales};
+use kvfolio::quant::{Fp8Kind, Groups, IntFormat, NonFinite, QuantError, Report, fp8, ggml, int, symmetric};
+
+use super::super::kind::{Form, Kind, Run};
+use super::shape::{BUFFER, CHANNELS, bits, sections, shape, step};
+use crate::cpu::element::{Element, with_element};
+use crate::cpu::{Dtype, Isa};
+
+/// An array, which needs no memory if it is empty.
+///
+/// # Safety
+/// The address is aligned, valid for `n` elements, and nobody else's.
+unsafe fn array<'a, T>(at: *mut u8, n: usize) -> &'a mut [T] {
+    // SAFETY: the caller's promise.
+    if n == 0 { &mut [] } else { unsafe { from_raw_parts_mut(at.cast(), n) } }
+}
+
+/// The sections of some groups.
+struct Sections<'a> {
+    codes: &'a mut [u8],
+    scales: &'a mut [u16],
+    fp8_scales: &'a mut [f32],
+    zeros: &'a mut [u16],
+}
+
+impl Sections<'_> {
+    /// Groups `first..first + n` of a block.
+    ///
+    /// # Safety
+    /// They are valid memory and nobody else's.
+    unsafe fn of(form: &Form, run: &Run, block: usize, first: usize, n: usize) -> Self {
+        let (codes, scales, zeros) = sections(form, run, block, first);
+        let count = |has: bool| if has { n } else { 0 };
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                codes: array(codes, n * form.group_bytes()),
+                scales: array(scales, count(form.scale_bytes() == 2)),
+                fp8_scales: array(scales, count(form.scale_bytes() == 4)),
+                zeros: array(zeros, count(form.zero_bytes() > 0)),
+            }
+        }
+    }
+}
+
+/// Encodes; `isa` is resolved.
+///
+/// # Safety
+/// All that the form, which is valid, and the run name is valid.
+pub(super) unsafe fn encode_run(
+    isa: Isa,
+    dtype: Dtype,
+    form: &Form,
+    run: &Run,
+    on: NonFinite,
+) -> Result<Report, QuantError> {
+    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
+    with_element!(dtype, E => unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => encode_avx2::<E>(form, run, on),
+            _ => encode_portable::<E>(form, run, on),
+        }
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn encode_avx2<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+    // SAFETY: the caller's promise.
+    unsafe { encode_blocks::<E>(form, run, on) }
+}
+
+#[inline(never)]
+unsafe fn encode_portable<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+    // SAFETY: the caller's promise.
+    unsafe { encode_blocks::<E>(form, run, on) }
+}
+
+/// As [`encode_run`].
+#[inline(always)]
+unsafe fn encode_blocks<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+    let mut buffer = [0.0_f32; BUFFER];
+    let mut all = Report::default();
+    for block in 0..run.blocks {
+        let rows = run.x.wrapping_add(block * form.block_tokens() * run.x_step);
+        let step = step(form).max(1);
+        for channel in (0..form.dim).step_by(step) {
+            let width = step.min(form.dim - channel);
+            let x = buffer.get_mut(..width * form.block_tokens()).unwrap_or(&mut []);
+            for (token, to) in x.chunks_exact_mut(width.max(1)).enumerate() {
+                let from = rows.wrapping_add(token * run.x_step).cast::<E>().wrapping_add(channel);
+                // SAFETY: the elements are in the row.
+                let from = unsafe { from_raw_parts(from, width) };
+                from.iter().zip(to).for_each(|(x, to)| *to = x.to_f32());
+            }
+            let (first, n) = if form.is_channel { (channel, width) } else { (0, form.block_groups()) };
+            // SAFETY: the groups are in the block.
+            let report =
+                encode_groups(form, x, width, on, unsafe { Sections::of(form, run, block, first, n) }, run.fixed)?;
+            all.saturated = all.saturated.saturating_add(report.saturated);
+            all.replaced = all.replaced.saturating_add(report.replaced);
+        }
+    }
+    Ok(all)
+}
+
+#[inline(always)]
+fn encode_groups(
+    form: &Form,
+    x: &[f32],
+    width: usize,
+    on: NonFinite,
+    to: Sections<'_>,
+    fixed: f32,
+) -> Result<Report, QuantError> {
+    let (row, group) = shape(form);
+    let Sections { codes, scales, fp8_scales, zeros } = to;
+    match form.kind {
+        Kind::Int(n) => {
+            let format = IntFormat::new(bits(n), row, group)?;
+            let into = int::GroupsMut { codes, scales, zeros };
+            if form.is_channel {
+                int::encode_channels(format, x, width, on, into)
+            } else {
+                int::encode(format, x, on, into)
+            }
+        }
+        Kind::Symmetric if form.is_channel => {
+            let mut all = Report::default();
+            for ((channel, codes), scale) in codes.chunks_exact_mut(form.group.max(1)).enumerate().zip(scales) {
+                let mut column = [0.0; BUFFER / CHANNELS];
+                let column = column.get_mut(..form.group).unwrap_or(&mut []);
+                x.iter().skip(channel).step_by(width.max(1)).zip(&mut *column).for_each(|(x, to)| *to = *x);
+                let scale = core::slice::from_mut(scale);
+                let report = symmetric::encode(Groups::new(row, group)?, column, on, signed(codes), scale)?;
+                all.saturated = all.saturated.saturating_add(report.saturated);
+                all.replaced = all.replaced.saturating_add(report.replaced);
+            }
+            Ok(all)
+        }
+        Kind::Symmetric => symmetric::encode(Groups::new(row, group)?, x, on, signed(codes), scales),
+        Kind::Q8_0 => ggml::q8_0_encode(x, on, codes),
+        Kind::Q4_0 => ggml::q4_0_encode(x, on, codes),
+        Kind::E4m3 => {
+            row_scales(Fp8Kind::E4m3Fn, ScaleRule::Exact, x, form.group, on, fp8_scales)?;
+            fp8::encode(Fp8Kind::E4m3Fn, x, form.group, fp8_scales, codes).map(|()| Report::default())
+        }
+        Kind::E4m3Fixed => {
+            if on == NonFinite::Reject {
+                let index = x.iter().position(|x| !x.is_finite());
+                index.map_or(Ok(()), |index| Err(QuantError::NonFinite { index }))?;
+            }
+            fp8::encode(Fp8Kind::E4m3Fn, x, form.group, &[fixed], codes).map(|()| Report::default())
+        }
+    }
+}
+
+/// Bytes as codes with a sign.
+fn signed(codes: &mut [u8]) -> &mut [i8] {
+    // SAFETY: both are bytes.
+    unsafe { &mut *(core::ptr::from_mut(codes) as *mut [i8]) }
+}
