@@ -260,6 +260,8 @@ const void *cache_contiguous_page(const struct cache *cache, uint64_t sequence, 
     const struct straight_group *of = &s->straight.of[group];
     const struct kv_pool *pool;
 
+    if (!s->in_pages)
+        return NULL;
     *sealed = n < (int)of->sealed[sequence];
     pool = kv_paged_pool(cache->kv, group, *sealed);
     return (const char *)pool->memory +

@@ -21,7 +21,7 @@ struct cache *cache_contiguous_new(const struct model_shape *shape, struct threa
  */
 void cache_contiguous_seal(struct cache *cache, uint64_t sequence, int pages);
 
-/* For the checks: the page with tokens n * P .. of a sequence in a group, and whether it is sealed. */
+/* For the checks: the page with tokens n * P .. of a sequence in a group, and whether it is sealed. NULL for arrays. */
 const void *cache_contiguous_page(const struct cache *cache, uint64_t sequence, int group, int n, int *sealed);
 
 #endif
