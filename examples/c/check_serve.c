@@ -204,6 +204,12 @@ int check_serve(struct check *check)
         { 16, 10, 16, 64, 0, "f32" }, /* barely enough for one */
     };
     static const char *const halves[] = { "f16", "bf16" };
+    static const struct setting sealed_alone = { 0, 0, 4, 64, 0, "int4-channel" };
+    static const struct setting sealed[] = {
+        { 32, 512, 16, 64, 0, "int4-channel" },
+        { 32, 12, 16, 33, 3, "int4-channel" }, /* sealed pages are short */
+        { 32, 4, 16, 64, 0, "int4-channel" },  /* barely enough for one */
+    };
     struct server expected;
     int failures = 0;
 
@@ -217,5 +223,9 @@ int check_serve(struct check *check)
         failures += compare(check, &other, &expected, i ? "bf16 in pages of one token" : "f16 in pages of one token");
         server_stop(&expected);
     }
+    serve(check, &sealed_alone, &expected);
+    for (size_t i = 0; i < sizeof sealed / sizeof *sealed; i++)
+        failures += compare(check, &sealed[i], &expected, "pages sealed without a manager");
+    server_stop(&expected);
     return failures;
 }
