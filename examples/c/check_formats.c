@@ -13,6 +13,7 @@
 #include "random.h"
 #include "step.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static size_t vocab_of(const struct formats *f)
     return (size_t)f->model->shape.vocab;
 }
 
-/* Nothing may be read before it is written. */
+/* Fills the pages with what decodes to NaN in every format: nothing may be read before it is written. */
 static void poison(const struct machine *m)
 {
     for (int g = 0; g < m->groups.n; g++) {
@@ -134,7 +135,7 @@ static void compare(struct formats *f, const float *expected, int from, int end)
     for (int i = from; i < end; i++) {
         const size_t at = (size_t)i * vocab_of(f);
         f->rows++;
-        f->wrong += memcmp(expected + at, f->got + at, vocab_of(f) * sizeof *expected) != 0;
+        f->wrong += memcmp(expected + at, f->got + at, vocab_of(f) * sizeof *expected) != 0 || isnan(f->got[at]);
     }
 }
 
