@@ -252,8 +252,8 @@ static int check_format(struct formats *f, const char *model, uint64_t *key)
     f->rows = f->wrong = f->pages = f->wrong_pages = 0;
     *key = 0;
     if (kv_groups_make(&groups, &f->model->shape, &f->spec, 0, &error) != 0) {
-        printf("formats %s %s %s: not for this model: %s\n", model, f->spec.format, f->spec.layers ? f->spec.layers : "",
-               error.text);
+        printf("formats %s %s %s: not for this model: %s\n", model, f->spec.format,
+               f->spec.layers ? f->spec.layers : "", error.text);
         return 0;
     }
     *key = kv_groups_key(&groups);

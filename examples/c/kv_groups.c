@@ -66,6 +66,12 @@ static int make_layout(const struct kv_groups *g, const struct kv_group *group, 
                 status == KVF_ERR_LAYOUT ? kvf_layout_reason_text(reason) : kvf_status_text(status));
 }
 
+/* How many tokens after it was written a page can be published; 0 = at once. */
+static int lateness(const struct kv_format *format)
+{
+    return format->kind == KV_SEALED ? format->recent + 1 : 0;
+}
+
 int kv_groups_make(struct kv_groups *g, const struct model_shape *shape, const struct kv_spec *spec, int page_tokens,
                    struct error *error)
 {
@@ -80,9 +86,9 @@ int kv_groups_make(struct kv_groups *g, const struct model_shape *shape, const s
         return fail(error, "pages that are not sealed yet can be f32, f16 or bf16, not \"%s\"", exact_name);
     if (read_spec(spec, shape->layers, of, error) != 0)
         return -1;
-    /* The first group carries the index, so its pages must be the last of all groups that are ready for it. */
+    /* The first group carries the index, and a page of it is published with those of the others that are ready. */
     for (int l = 0; l < shape->layers; l++) {
-        if (!first || (of[l]->kind == KV_SEALED) * (of[l]->recent + 1) > (first->kind == KV_SEALED) * (first->recent + 1))
+        if (!first || lateness(of[l]) > lateness(first))
             first = of[l];
         needed = of[l]->page_tokens > needed ? of[l]->page_tokens : needed;
     }

@@ -13,7 +13,7 @@ struct kv_pool {
     float *scales;                 /* those that lie outside pages, of K or of V */
 };
 
-/* Allocates the pages; NULL memory and a reason on failure. The system gives memory page by page, on the first write. */
+/* Allocates the pages; -1 and a reason on failure. The system gives memory page by page, on the first write. */
 int kv_pool_init(struct kv_pool *pool, const kvf_page_layout *layout, int pages, struct error *error);
 void kv_pool_free(struct kv_pool *pool);
 

@@ -192,8 +192,8 @@ static int run_passkey(const struct quality *q)
     run_all(q, &(struct quality_text){ tokens, n, n - DIGITS }, 64, results);
     for (int i = 0; i < q->n; i++) {
         const int must = q->rows[i]->bound < NO_BOUND || i == 0;
-        printf("passkey %-14s %d of %d digits, log-probability %+.2f%s\n", q->rows[i]->format, results[i].greedy, DIGITS,
-               -results[i].nll * DIGITS, must && results[i].greedy < DIGITS ? "  FAILED" : "");
+        printf("passkey %-14s %d of %d digits, log-probability %+.2f%s\n", q->rows[i]->format, results[i].greedy,
+               DIGITS, -results[i].nll * DIGITS, must && results[i].greedy < DIGITS ? "  FAILED" : "");
         failures += must && results[i].greedy < DIGITS;
     }
     free(tokens);

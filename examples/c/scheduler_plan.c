@@ -84,7 +84,10 @@ static struct request *victim_for(const struct scheduler *s, const struct reques
     return NULL;
 }
 
-/* Adds r with its next tokens, as many as may be, and drafts if they fit; makes room by sending younger requests back to wait. */
+/*
+ * Adds r with its next tokens, as many as a step may take, and drafts if they fit; makes room by sending younger
+ * requests back to wait.
+ */
 static int plan_request(struct scheduler *s, struct request *r, int count, int drafts, struct error *error)
 {
     const int most = s->cache->run(s->cache, r->sequence, count + drafts);

@@ -101,12 +101,14 @@ static int init_manager(struct step *s, struct error *error)
     const struct step_config *c = &s->config;
     kvf_pool_config pools[2 * KV_GROUPS];
     kvf_group_config groups[KV_GROUPS];
+    /* Every sequence may have rows as long as the pool. */
+    const uint64_t chunks = (uint64_t)c->max_sequences * (uint64_t)s->groups.n * ((uint64_t)c->pages / 32 + 3);
     const kvf_namespace_key key = { .struct_size = sizeof key, .format = kv_groups_key(&s->groups) };
     const kvf_config config = {
         .struct_size = sizeof config, .abi_version = KVF_ABI_VERSION, .pools = pools, .groups = groups,
         .n_pools = (uint32_t)s->n_pools, .n_groups = (uint32_t)s->groups.n, .sequences = (uint32_t)c->max_sequences,
         .tickets = 1, .namespaces = 2,
-        .table_chunks = (uint32_t)(c->max_sequences * s->groups.n) * ((uint32_t)c->pages / 32 + 3),
+        .table_chunks = (uint32_t)(chunks < UINT32_MAX ? chunks : UINT32_MAX),
         .plan_tokens = (uint32_t)c->max_rows, .plan_copies = (uint32_t)s->copies_cap,
     };
     uint32_t field = 0;
