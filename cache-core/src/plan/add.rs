@@ -81,29 +81,29 @@ impl Cache<'_> {
 
     /// Adds a sequence that needs more than the rest of its page.
     #[inline(never)] // the step that needs nothing stays small
-    fn add_pages(&mut self, growth: Growth, tokens: Option<&[u32]>) -> Result<(), Error> {
-        let flags = self.promise(growth)?;
+    fn add_pages(&mut self, mut growth: Growth, tokens: Option<&[u32]>) -> Result<(), Error> {
+        self.promise(&mut growth)?;
         let staged = self.plan.stage(tokens.unwrap_or(&[]));
-        let Growth { holder, count, .. } = growth;
+        let Growth { holder, count, flags, .. } = growth;
         let nth = self.plan.enter(PlanEntry { holder, count, staged, flags });
         self.holders.with(holder, |sequence| sequence.plan = nth);
         Ok(())
     }
 
-    /// Promises what a sequence needs beyond the page that it writes to; gives the flags of its entry.
-    fn promise(&mut self, mut growth: Growth) -> Result<u32, Error> {
-        let extras = self.may_add(&mut growth)?;
+    /// Promises what a sequence needs beyond the page that it writes to; sets the flags of its entry.
+    fn promise(&mut self, growth: &mut Growth) -> Result<(), Error> {
+        let extras = self.may_add(growth)?;
         for index in 0..self.limits.pools {
             self.pages.pools.with(index, |pool| pool.promised = pool.promised.saturating_add(pool.asked));
         }
         self.promise_quota(growth.holder);
         if extras.copies > 0 {
-            self.mark_replaced(&growth);
-            self.plan.note_leaver(&growth);
+            self.mark_replaced(growth);
+            self.plan.note_leaver(growth);
         }
         self.plan.chunks = self.plan.chunks.saturating_add(extras.chunks);
         self.plan.copies_promised = self.plan.copies_promised.saturating_add(extras.copies);
-        Ok(growth.flags)
+        Ok(())
     }
 
     /// Checks every capacity; what the pools are asked for is in `Pool::asked` afterwards.
@@ -220,12 +220,13 @@ impl Cache<'_> {
     /// not copy.
     pub(super) fn mark_replaced(&mut self, growth: &Growth) {
         for index in 0..self.limits.groups {
-            let group = self.groups.get(index);
-            if self.needs_copy(index, &group, growth) {
-                let page = self.cut_page(index, &group, growth);
-                if !self.pages.is_indexed(page) {
-                    self.pages.set_replaced(page, self.pages.replaced(page).saturating_add(1));
-                }
+            let Some(group) = self.groups.at(index) else { continue };
+            if !self.needs_copy(index, group, growth) {
+                continue;
+            }
+            let page = self.cut_page(index, group, growth);
+            if !self.pages.is_indexed(page) {
+                self.pages.set_replaced(page, self.pages.replaced(page).saturating_add(1));
             }
         }
     }
