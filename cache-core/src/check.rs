@@ -30,7 +30,8 @@ pub enum Rule {
     /// Rows hold a page for every token that a query may read, below the boundary one of the sealed pool; fixed rings are
     /// whole and not indexed. Index: the sequence, ticket or transfer.
     Table = 8,
-    /// published <= verified <= len, known <= len. Index: the sequence, ticket or transfer.
+    /// published <= verified <= len, known <= len, and no path is longer than the anchor's row. Index: the sequence, ticket
+    /// or transfer.
     Cursors = 9,
     /// A page is pending iff transfers alone keep it. Index: the page.
     Pending = 10,
@@ -319,7 +320,8 @@ impl Cache<'_> {
                 let state = self.holders.get(holder);
                 let published = self.published_pages(state) << self.index.shift;
                 let ordered = published <= state.verified && state.verified <= state.len && state.known <= state.len;
-                ensure(ordered, Rule::Cursors, holder)?;
+                let has_row = state.depth <= self.anchor_end(state, state.len);
+                ensure(ordered && has_row, Rule::Cursors, holder)?;
                 let written = self.written(state);
                 for index in 0..self.limits.groups {
                     let group = self.groups.get(index);

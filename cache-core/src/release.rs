@@ -161,10 +161,7 @@ impl Cache<'_> {
             let group = self.groups.get(index);
             self.release_row(holder, index, group.entries(len), Holder::Live);
         }
-        let (end, depth) = self.path_below(holder, len);
-        // A duplicate that is cut in two is an ordinary private page from now on.
-        let halved = depth < end.min(self.holders.get(holder).depth);
-        self.release_path(holder, end, depth, Holder::Live);
+        self.cut_path(holder, len, Holder::Live);
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
             let sealed = self.tables.sealed(holder, index).min(group.pages(len));
@@ -179,11 +176,22 @@ impl Cache<'_> {
             sequence.writable = 0;
             sequence.verified = sequence.verified.min(len);
             sequence.known = sequence.known.min(len);
-            sequence.inherited = sequence.inherited.min(depth);
             sequence.parts = parts;
-            sequence.duplicates = sequence.duplicates.saturating_sub(u32::from(halved));
         });
         self.unqueue_if_done(holder);
+    }
+
+    /// Ends a holder's row of the anchor and its path at `len` tokens. Gives how many entries are left.
+    pub(crate) fn cut_path(&mut self, holder: u32, len: u32, who: Holder) -> u32 {
+        let (end, depth) = self.path_below(holder, len);
+        // A duplicate that is cut in two is an ordinary private page from now on.
+        let halved = depth < end.min(self.holders.get(holder).depth);
+        self.release_path(holder, end, depth, who);
+        self.holders.with(holder, |state| {
+            state.inherited = state.inherited.min(depth);
+            state.duplicates = state.duplicates.saturating_sub(u32::from(halved));
+        });
+        end
     }
 
     /// Anchor entries that a length of `len` keeps, and how deep its path then is: a page that is cut in two counts as

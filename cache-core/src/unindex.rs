@@ -87,13 +87,12 @@ impl Cache<'_> {
         self.forget_ids(holder, keep << self.index.shift, who);
     }
 
-    /// Makes a holder opaque from token `from` on. Nodes of the hidden anchor that held these ids are given back.
+    /// Makes a holder opaque from token `from` on. Where the anchor is hidden, its row and its path end there as if the holder
+    /// had been cut: nodes behind are given back, and what holds their keys is let go.
     pub(crate) fn forget_ids(&mut self, holder: u32, from: u32, who: Holder) {
         self.holders.with(holder, |state| state.known = state.known.min(from));
         if self.limits.is_hidden() {
-            let state = self.holders.get(holder);
-            let end = self.anchor_end(state, state.len);
-            self.release_path(holder, end, state.depth, who);
+            let end = self.cut_path(holder, self.holders.get(holder).len, who);
             self.leave_copied_nodes(holder, end);
             self.holders.with(holder, |state| state.writable = 0);
         }

@@ -40,6 +40,11 @@ impl Model {
             if sequence.published > sequence.verified || sequence.verified > sequence.len() {
                 return Err(format!("2.1: cursors of {seq:?}"));
             }
+            if self.spec.anchor().is_some_and(|anchor| {
+                sequence.published.div_ceil(self.page_tokens(anchor)) > sequence.tables[anchor].len() as u32
+            }) {
+                return Err(format!("2.5: {seq:?} has published more than its row of nodes"));
+            }
             for (group, table) in sequence.tables.iter().enumerate() {
                 if table.len() as u32 != self.row_end(sequence, group, sequence.len()) {
                     return Err(format!("6.1: table length of {seq:?} in group {group}"));

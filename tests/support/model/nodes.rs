@@ -56,16 +56,23 @@ impl Model {
         }
     }
 
-    /// Makes a sequence opaque from a token on. Gives the nodes that it had for them.
+    /// Makes a sequence opaque from a token on. Its row of nodes ends there, and with it what it has published and holds.
+    /// Gives the nodes that it had behind.
     pub(super) fn forget(&mut self, seq: Seq, from: u32) -> Vec<Page> {
         let sequence = self.state.sequences.get_mut(&seq).expect("live");
         sequence.forget(from);
         let Some(group) = self.hidden else { return Vec::new() };
         let (step, pool) = (self.page_tokens(group), self.pool_of(group));
         let sequence = self.state.sequences.get_mut(&seq).expect("live");
-        let (keep, last) = (sequence.known_len().div_ceil(step), sequence.len() / step);
-        let row = &mut sequence.tables[group];
-        let mut loose: Vec<Page> = row.drain((keep as usize).min(row.len())..).rev().map(|id| (pool, id)).collect();
+        let (known, last) = (sequence.known_len(), sequence.len() / step);
+        let keep = known.div_ceil(step);
+        let mut loose: Vec<Page> = Vec::new();
+        for index in (0..sequence.tables[group].len() as u32).rev() {
+            let page = if index >= keep { sequence.tables[group].pop() } else { None };
+            let hold = if (index + 1) * step > known { sequence.holds.remove(&index) } else { None };
+            loose.extend(page.into_iter().chain(hold).map(|id| (pool, id)));
+        }
+        sequence.published = sequence.published.min(known);
         let planned = self.state.plan.iter_mut().filter(|plan| plan.finished).flat_map(|plan| &mut plan.entries);
         for entry in planned.filter(|entry| entry.seq == seq) {
             loose.splice(0..0, entry.fresh[group].drain(..).rev().map(|id| (pool, id)));
