@@ -36,7 +36,11 @@ struct cache_batch {
 struct cache_usage {
     int page_tokens;            /* 0 = no pages */
     int pages, used, peak;      /* of pages, or of slots for sequences where there are none */
-    size_t page_bytes;
+    size_t peak_bytes;          /* of pages or slots in use at the peak */
+    size_t peak_f16_bytes;      /* what the same pages would take in f16 */
+    double token_bytes;         /* what a token takes in a sequence of planned_tokens, says the planner; 0 = unknown */
+    int planned_tokens;
+    int f16_token_bytes;
     long long copies;           /* pages copied before a write */
     long long evicted;          /* pages that were cached and had to go */
     double seconds;             /* spent in calls of the manager */
@@ -61,6 +65,9 @@ struct cache {
     int (*has_room)(struct cache *self, int from, int to);
 
     int (*begin)(struct cache *self, struct error *error);
+
+    /* How many of the next n tokens of a sequence a step may take at once: at least 1 of them. */
+    int (*run)(struct cache *self, uint64_t sequence, int n);
 
     /* Adds tokens[n] of a sequence to the step. Logits are wanted of the last `wanted` of them. */
     enum cache_answer (*add)(struct cache *self, uint64_t sequence, const int32_t *tokens, int n, int wanted,

@@ -1,18 +1,25 @@
 /*
- * A cache for the scheduler without pages, to compare with. Nothing is shared: a prompt is always computed whole, and
- * a fork is refused, so that the scheduler opens another request instead.
+ * A cache for the scheduler without a manager, to compare with. Nothing is shared: a prompt is always computed whole,
+ * and a fork is refused, so that the scheduler opens another request instead.
+ *
+ * Keys and values in f32 lie in arrays, with attention that knows no pages (kv_contiguous.c). Other formats have no
+ * such kernel: they lie in pages, in order (straight.c).
  */
 #include "cache_contiguous.h"
 
 #include "kv_contiguous.h"
+#include "straight.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct slots {
     struct cache cache; /* first: a pointer to it is a pointer to us */
+    struct kv_groups groups;
+    struct straight straight;
+    int in_pages;     /* 0 = arrays */
     int n, capacity, max_rows;
-    size_t slot_bytes;
+    size_t slot_bytes, slot_f16_bytes;
     char *taken;      /* [n] */
     int *length;      /* [n] tokens */
     int used, peak;
@@ -26,6 +33,15 @@ struct slots {
     struct row_desc *rows;
     int n_rows;
 };
+
+/* Forgets what lies behind a slot's tokens. */
+static void forget(struct slots *s, int slot)
+{
+    if (!s->in_pages)
+        kv_contiguous_truncate(s->cache.kv, slot, s->length[slot]);
+    else if (s->length[slot] == 0)
+        straight_clear(&s->straight, slot);
+}
 
 static int no_prefix(struct cache *self, const int32_t *tokens, int n)
 {
@@ -46,7 +62,7 @@ static enum cache_answer slots_open(struct cache *self, const int32_t *tokens, i
             continue;
         s->taken[i] = 1;
         s->length[i] = 0;
-        kv_contiguous_truncate(self->kv, i, 0);
+        forget(s, i);
         if (++s->used > s->peak)
             s->peak = s->used;
         *sequence = (uint64_t)i;
@@ -86,6 +102,12 @@ static int slots_begin(struct cache *self, struct error *error)
     return 0;
 }
 
+static int slots_run(struct cache *self, uint64_t sequence, int n)
+{
+    const struct slots *s = (const struct slots *)self;
+    return kv_groups_run(&s->groups, s->length[sequence], n);
+}
+
 static enum cache_answer slots_add(struct cache *self, uint64_t sequence, const int32_t *tokens, int n, int wanted,
                                    struct error *error)
 {
@@ -112,6 +134,10 @@ static int slots_finish(struct cache *self, struct cache_batch *batch, struct er
     struct slots *s = (struct slots *)self;
     (void)error;
     s->finished = 1;
+    if (s->in_pages) {
+        straight_plan(&s->straight, s->rows, s->n_rows);
+        kv_paged_set_batch(self->kv, &(struct kv_paged_batch){ s->straight.parts, s->n });
+    }
     *batch = (struct cache_batch){ s->tokens, s->rows, s->n_rows };
     return 0;
 }
@@ -120,9 +146,11 @@ static int slots_commit(struct cache *self, const int32_t *accepted, struct erro
 {
     struct slots *s = (struct slots *)self;
     (void)error;
+    if (s->in_pages)
+        straight_commit(&s->straight);
     for (int i = 0; i < s->n_added; i++) {
         s->length[s->order[i]] += accepted[i];
-        kv_contiguous_truncate(self->kv, s->order[i], s->length[s->order[i]]);
+        forget(s, s->order[i]);
     }
     return 0;
 }
@@ -131,13 +159,15 @@ static void slots_abort(struct cache *self)
 {
     struct slots *s = (struct slots *)self;
     for (int i = 0; i < s->n_added && s->finished; i++)
-        kv_contiguous_truncate(self->kv, s->order[i], s->length[s->order[i]]);
+        forget(s, s->order[i]);
 }
 
 static void slots_usage(struct cache *self, struct cache_usage *usage)
 {
     const struct slots *s = (const struct slots *)self;
-    *usage = (struct cache_usage){ .pages = s->n, .used = s->used, .peak = s->peak, .page_bytes = s->slot_bytes };
+    *usage = (struct cache_usage){ .pages = s->n, .used = s->used, .peak = s->peak,
+                                  .peak_bytes = s->slot_bytes * (size_t)s->peak,
+                                  .peak_f16_bytes = s->slot_f16_bytes * (size_t)s->peak };
 }
 
 static void slots_free(struct cache *self)
@@ -145,7 +175,11 @@ static void slots_free(struct cache *self)
     struct slots *s = (struct slots *)self;
     if (!s)
         return;
-    kv_contiguous_free(s->cache.kv);
+    if (s->in_pages)
+        kv_paged_free(s->cache.kv);
+    else
+        kv_contiguous_free(s->cache.kv);
+    straight_free(&s->straight);
     free(s->taken);
     free(s->length);
     free(s->order);
@@ -155,8 +189,31 @@ static void slots_free(struct cache *self)
     free(s);
 }
 
-struct cache *cache_contiguous_new(const struct model_shape *shape, struct threads *threads, int slots, int capacity,
-                                   int max_rows, struct error *error)
+/* The memory of the slots. */
+static struct kv_backend *make_memory(struct slots *s, struct threads *threads, struct error *error)
+{
+    const size_t token = (size_t)s->groups.shape.kv_heads * (size_t)s->groups.shape.head_dim * 2 *
+                         (size_t)s->groups.shape.layers;
+    int pages[KV_GROUPS], sealed[KV_GROUPS];
+
+    s->slot_bytes = (size_t)s->capacity * token * sizeof(float);
+    s->slot_f16_bytes = s->slot_bytes / 2;
+    if (!s->in_pages)
+        return kv_contiguous_new(&s->groups.shape, threads, s->n, s->capacity, error);
+    if (straight_init(&s->straight, &s->groups, s->n, s->capacity, s->max_rows, error) != 0)
+        return NULL;
+    s->slot_bytes = 0;
+    straight_pages(&s->straight, pages, sealed);
+    for (int g = 0; g < s->groups.n; g++) {
+        const struct kv_group *group = &s->groups.groups[g];
+        const uint64_t open = (sealed[g] ? group->exact : group->layout).page_bytes;
+        s->slot_bytes += ((uint64_t)pages[g] * open + (uint64_t)sealed[g] * group->layout.page_bytes) / (uint64_t)s->n;
+    }
+    return kv_paged_new(&s->groups, threads, pages, sealed, error);
+}
+
+struct cache *cache_contiguous_new(const struct model_shape *shape, struct threads *threads, const struct kv_spec *kv,
+                                   int page_tokens, int slots, int capacity, int max_rows, struct error *error)
 {
     struct slots *s = calloc(1, sizeof *s);
 
@@ -165,12 +222,15 @@ struct cache *cache_contiguous_new(const struct model_shape *shape, struct threa
         return NULL;
     }
     s->cache = (struct cache){ NULL, no_prefix, slots_open, no_fork, slots_close, slots_has_room, slots_begin,
-                               slots_add, slots_finish, slots_commit, slots_abort, slots_usage, slots_free };
+                               slots_run, slots_add, slots_finish, slots_commit, slots_abort, slots_usage, slots_free };
     s->n = slots;
     s->capacity = capacity;
     s->max_rows = max_rows;
-    s->slot_bytes = (size_t)capacity * (size_t)shape->layers * 2 * (size_t)(shape->kv_heads * shape->head_dim) *
-                    sizeof(float);
+    if (kv_groups_make(&s->groups, shape, kv, page_tokens, error) != 0) {
+        slots_free(&s->cache);
+        return NULL;
+    }
+    s->in_pages = s->groups.n > 1 || s->groups.groups[0].layout.k.format.element != KVF_ELEMENT_F32;
     s->taken = calloc((size_t)slots, 1);
     s->length = calloc((size_t)slots, sizeof *s->length);
     s->order = calloc((size_t)slots, sizeof *s->order);
@@ -178,11 +238,32 @@ struct cache *cache_contiguous_new(const struct model_shape *shape, struct threa
     s->tokens = calloc((size_t)max_rows, sizeof *s->tokens);
     s->rows = calloc((size_t)max_rows, sizeof *s->rows);
     if (s->taken && s->length && s->order && s->counts && s->tokens && s->rows)
-        s->cache.kv = kv_contiguous_new(shape, threads, slots, capacity, error);
+        s->cache.kv = make_memory(s, threads, error);
     else
         fail(error, "out of memory for %d slots", slots);
     if (s->cache.kv)
         return &s->cache;
     slots_free(&s->cache);
     return NULL;
+}
+
+void cache_contiguous_seal(struct cache *cache, uint64_t sequence, int pages)
+{
+    struct slots *s = (struct slots *)cache;
+    if (s->in_pages && s->straight.floor[sequence] < pages)
+        s->straight.floor[sequence] = pages;
+}
+
+const void *cache_contiguous_page(const struct cache *cache, uint64_t sequence, int group, int n, int *sealed)
+{
+    const struct slots *s = (const struct slots *)cache;
+    const struct straight_group *of = &s->straight.of[group];
+    const struct kv_pool *pool;
+
+    if (!s->in_pages)
+        return NULL;
+    *sealed = n < (int)of->sealed[sequence];
+    pool = kv_paged_pool(cache->kv, group, *sealed);
+    return (const char *)pool->memory +
+           (size_t)of->tables[(size_t)sequence * (size_t)s->straight.slot_pages + (size_t)n] * pool->layout->page_bytes;
 }

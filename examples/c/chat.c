@@ -63,29 +63,34 @@ static int start(struct chat *chat, int prefixed)
 {
     const struct options *o = &chat->options;
     const struct model *model = &chat->loaded.model;
-    const int pool = o->pages * o->page_tokens, context = model->shape.context;
-    const struct scheduler_config config = {
+    const int context = model->shape.context;
+    struct scheduler_config config = {
         .max_running = o->batch, .chunk = o->chunk, .draft = o->draft, .context = context,
-        .page_tokens = o->contiguous ? 0 : o->page_tokens, .end = tokenizer_end(chat->loaded.tokenizer),
-        .on_token = console_token, .user = NULL,
+        .end = tokenizer_end(chat->loaded.tokenizer), .on_token = console_token,
     };
-    const struct step_config step = { o->page_tokens, o->pages, o->batch + 1, scheduler_rows(&config), o->dtype };
-    const int capacity = pool / o->batch < context ? pool / o->batch : context;
-    struct scheduler_config with_console = config;
+    const int rows = scheduler_rows(&config);
+    const struct step_config step = { o->page_tokens, o->pages, o->batch + 1, rows, o->kv };
+    struct kv_groups groups;
     struct error error;
+    int capacity;
 
+    if (kv_groups_make(&groups, &model->shape, &o->kv, o->page_tokens, &error) != 0)
+        return complain(2, "%s", error.text);
+    config.page_tokens = o->contiguous ? 0 : groups.page_tokens;
+    capacity = o->pages * groups.page_tokens / o->batch;
+    capacity = (capacity < context ? capacity : context) + o->draft + 1;
     chat->threads = threads_new(o->threads);
     if (!chat->threads)
         return complain(1, "threads cannot be started");
     chat->console = console_new(chat->loaded.tokenizer, prefixed, o->samples, &error);
+    config.user = chat->console;
     chat->cache = !chat->console ? NULL
                   : o->contiguous
-                      ? cache_contiguous_new(&model->shape, chat->threads, o->batch, capacity + o->draft + 1,
-                                             scheduler_rows(&config), &error)
+                      ? cache_contiguous_new(&model->shape, chat->threads, &o->kv, o->page_tokens, o->batch, capacity,
+                                             rows, &error)
                       : step_new(&step, &model->shape, chat->threads, &error);
-    chat->engine = chat->cache ? engine_new(model, chat->threads, scheduler_rows(&config), &error) : NULL;
-    with_console.user = chat->console;
-    chat->scheduler = chat->engine ? scheduler_new(&with_console, model, chat->engine, chat->cache, &error) : NULL;
+    chat->engine = chat->cache ? engine_new(model, chat->threads, rows, &error) : NULL;
+    chat->scheduler = chat->engine ? scheduler_new(&config, model, chat->engine, chat->cache, &error) : NULL;
     return chat->scheduler ? 0 : complain(2, "%s", error.text);
 }
 

@@ -38,7 +38,7 @@ texts() {
     fi
 }
 
-# same ARGUMENT...: the texts of these arguments are those without pages.
+# same ARGUMENT...: the texts of these arguments are those of file contiguous.
 same() {
     texts paged "$@"
     if cmp -s "$work/paged" "$work/contiguous"; then
@@ -55,6 +55,10 @@ wrong 'needs a value' --page
 wrong 'whole number' --pages 0 x
 wrong 'whole number' --max-new many x
 wrong 'f32' --kv f8 x
+wrong 'at least 32' --model random --kv kivi2 --page 16 x
+wrong 'LAYER=FORMAT' --model random --kv-layer 9=f16 x
+wrong 'layer 0 can be' --model random --kv-layer 0=f8 x
+wrong 'f32, f16 or bf16' --kv kivi2 --kv-exact int8 x
 wrong 'number' --temperature nan x
 wrong 'fetch_model' --model "$work/absent.gguf" x
 wrong 'fetch_model' --model "$work/other.bin" x
@@ -80,6 +84,15 @@ for arguments in '' '--draft 4' '--page 1 --pages 4000 --draft 4' '--page 64' '-
     '--chunk 1' '--chunk 7 --batch 3' '--threads 3'; do
     # shellcheck disable=SC2086
     same --samples 3 --temperature 1 $arguments
+done
+
+for kv in int8 fp8 nvfp4 int4-had int4-channel 'int4-channel --kv-exact f16 --kv-layer 1=int8'; do
+    # shellcheck disable=SC2086
+    texts contiguous --contiguous --pages 2000 --samples 3 --temperature 1 --kv $kv
+    for arguments in '' '--draft 4' '--chunk 7 --batch 3'; do
+        # shellcheck disable=SC2086
+        same --samples 3 --temperature 1 --kv $kv $arguments
+    done
 done
 
 printf 'first line\nof one prompt\n\nanother prompt\n' >"$work/paragraphs"

@@ -90,7 +90,7 @@ struct run {
 static struct run run_start(const struct check *check, const struct prompts *prompts, int page, int pages, int forward)
 {
     const struct model *model = &check->loaded.model;
-    const struct step_config config = { page, pages, CHATS, ROWS, KVF_KERNEL_DTYPE_F32 };
+    const struct step_config config = { page, pages, CHATS, ROWS, { .format = "f32" } };
     struct run r = { .prompts = prompts, .page = page, .vocab = model->shape.vocab };
     struct error error;
 

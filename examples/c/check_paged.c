@@ -136,7 +136,7 @@ static int step(struct run *r, int end)
         if (late && drafts)
             truncate_lane(r, added[i], added[i]->len);
         for (int d = 0; d < drafts; d++)
-            scramble_slot(&r->scramble, step_view(r->cache).slots[row + counts[i] + d]);
+            scramble_slot(&r->scramble, step_view(r->cache, 0).slots[row + counts[i] + d]);
         row += counts[i] + drafts;
     }
     count_waste(r);
@@ -204,7 +204,7 @@ static int run_variant(const struct plan *plan, const struct variant *variant, s
     const struct model *model = &plan->check->loaded.model;
     const int pages = scramble_pages(4 * (plan->total + DRAFTS) / variant->page_tokens + 16);
     const int rows = MAX_LANES * (variant->chunk + DRAFTS);
-    const struct step_config config = { variant->page_tokens, pages, MAX_LANES, rows, KVF_KERNEL_DTYPE_F32 };
+    const struct step_config config = { variant->page_tokens, pages, MAX_LANES, rows, { .format = "f32" } };
     struct run r = { .plan = plan, .variant = *variant };
     struct error error;
     int failed;

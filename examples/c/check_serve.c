@@ -18,7 +18,7 @@ enum { PROMPTS = 10, MAX_PROMPT = 90, MADE = 40, SAMPLES = 3 };
 /* How requests are served. page_tokens = 0: without pages. */
 struct setting {
     int page_tokens, pages, batch, chunk, draft;
-    uint32_t dtype;
+    const char *kv;
 };
 
 /* A scheduler with all that it borrows. */
@@ -35,14 +35,14 @@ static struct server server_start(const struct model *model, const struct settin
                                              .context = model->shape.context, .page_tokens = set->page_tokens,
                                              .end = end };
     const int rows = scheduler_rows(&config);
-    const struct step_config step = { set->page_tokens, set->pages, set->batch + 1, rows, set->dtype };
+    const struct step_config step = { set->page_tokens, set->pages, set->batch + 1, rows, { .format = set->kv } };
     struct server v;
     struct error error;
 
     v.threads = threads_new(0);
     v.cache = set->page_tokens ? step_new(&step, &model->shape, v.threads, &error)
-                               : cache_contiguous_new(&model->shape, v.threads, set->batch, model->shape.context, rows,
-                                                      &error);
+                               : cache_contiguous_new(&model->shape, v.threads, &step.kv, 0, set->batch,
+                                                      model->shape.context, rows, &error);
     v.engine = v.cache ? engine_new(model, v.threads, rows, &error) : NULL;
     v.scheduler = v.engine ? scheduler_new(&config, model, v.engine, v.cache, &error) : NULL;
     if (!v.scheduler)
@@ -115,12 +115,12 @@ static int reference_texts(struct check *check, const struct setting *set, int m
 int check_greedy_paged(struct check *check)
 {
     static const struct setting small[] = {
-        { 1, 1024, 8, 64, 0, KVF_KERNEL_DTYPE_F32 },
-        { 16, 512, 8, 64, 4, KVF_KERNEL_DTYPE_F32 },
-        { 64, 64, 8, 7, 4, KVF_KERNEL_DTYPE_F32 },
-        { 16, 20, 8, 64, 4, KVF_KERNEL_DTYPE_F32 }, /* too few for all: some must give way */
+        { 1, 1024, 8, 64, 0, "f32" },
+        { 16, 512, 8, 64, 4, "f32" },
+        { 64, 64, 8, 7, 4, "f32" },
+        { 16, 20, 8, 64, 4, "f32" }, /* too few for all: some must give way */
     };
-    static const struct setting large = { 16, 256, 8, 64, 0, KVF_KERNEL_DTYPE_F32 };
+    static const struct setting large = { 16, 256, 8, 64, 0, "f32" };
     int failures = 0;
 
     if (check->loaded.model.shape.layers > 8)
@@ -194,16 +194,22 @@ static int compare(struct check *check, const struct setting *set, const struct 
 
 int check_serve(struct check *check)
 {
-    static const struct setting contiguous = { 0, 0, 4, 64, 0, KVF_KERNEL_DTYPE_F32 };
+    static const struct setting contiguous = { 0, 0, 4, 64, 0, "f32" };
     static const struct setting paged[] = {
-        { 16, 512, 16, 64, 0, KVF_KERNEL_DTYPE_F32 },
-        { 16, 512, 16, 16, 3, KVF_KERNEL_DTYPE_F32 },
-        { 1, 2048, 6, 33, 2, KVF_KERNEL_DTYPE_F32 },
-        { 64, 40, 16, 64, 3, KVF_KERNEL_DTYPE_F32 },
-        { 16, 24, 16, 64, 3, KVF_KERNEL_DTYPE_F32 }, /* pages are short */
-        { 16, 10, 16, 64, 0, KVF_KERNEL_DTYPE_F32 }, /* barely enough for one */
+        { 16, 512, 16, 64, 0, "f32" },
+        { 16, 512, 16, 16, 3, "f32" },
+        { 1, 2048, 6, 33, 2, "f32" },
+        { 64, 40, 16, 64, 3, "f32" },
+        { 16, 24, 16, 64, 3, "f32" }, /* pages are short */
+        { 16, 10, 16, 64, 0, "f32" }, /* barely enough for one */
     };
-    static const uint32_t halves[] = { KVF_KERNEL_DTYPE_F16, KVF_KERNEL_DTYPE_BF16 };
+    static const char *const halves[] = { "f16", "bf16" };
+    static const struct setting sealed_alone = { 0, 0, 4, 64, 0, "int4-channel" };
+    static const struct setting sealed[] = {
+        { 32, 512, 16, 64, 0, "int4-channel" },
+        { 32, 12, 16, 33, 3, "int4-channel" }, /* sealed pages are short */
+        { 32, 4, 16, 64, 0, "int4-channel" },  /* barely enough for one */
+    };
     struct server expected;
     int failures = 0;
 
@@ -217,5 +223,9 @@ int check_serve(struct check *check)
         failures += compare(check, &other, &expected, i ? "bf16 in pages of one token" : "f16 in pages of one token");
         server_stop(&expected);
     }
+    serve(check, &sealed_alone, &expected);
+    for (size_t i = 0; i < sizeof sealed / sizeof *sealed; i++)
+        failures += compare(check, &sealed[i], &expected, "pages sealed without a manager");
+    server_stop(&expected);
     return failures;
 }

@@ -42,7 +42,7 @@ int check_share(struct check *check)
 {
     const struct model *model = &check->loaded.model;
     const struct step_config config = { PAGE, BATCH * ((PROMPT + STEPS) / PAGE + 1), BATCH, BATCH * PROMPT,
-                                        KVF_KERNEL_DTYPE_F32 };
+                                        { .format = "f32" } };
     struct threads *threads = threads_new(0);
     struct error error;
     struct cache *cache = step_new(&config, &model->shape, threads, &error);

@@ -209,7 +209,11 @@ void console_table(const struct scheduler_counts *n, const struct cache_usage *u
     } else {
         line("slots for chats", "%d of %d used at the peak; %d in use now", u->peak, u->pages, u->used);
     }
-    line("memory at the peak", "%.1f MiB of keys and values", (double)u->page_bytes * u->peak / (1 << 20));
+    line("memory at the peak", "%.1f MiB of keys and values; in f16 the same would take %.2f times as much",
+         (double)u->peak_bytes / (1 << 20), u->peak_bytes ? (double)u->peak_f16_bytes / (double)u->peak_bytes : 0.0);
+    if (u->token_bytes > 0)
+        line("bytes a token", "%.1f planned at %d tokens; %d in f16", u->token_bytes, u->planned_tokens,
+             u->f16_token_bytes);
     line("hit tokens", "%lld found in the cache", n->hit_tokens);
     line("computed tokens", "%lld", n->computed_tokens);
     if (n->forked || n->preempted)

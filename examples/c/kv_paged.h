@@ -6,26 +6,35 @@
 #define ENGINE_KV_PAGED_H
 
 #include "kv.h"
+#include "kv_groups.h"
+#include "kv_pool.h"
 #include "kvfolio_kernels.h"
-#include "model.h"
 #include "threads.h"
 
-/* Where the next batch's tokens lie. Nothing is copied: the arrays must hold until the batch is computed. */
-struct kv_paged_batch {
+/* Where the next batch's tokens lie in one group. */
+struct kv_paged_part {
     const kvf_kernel_copy *copies; /* [n_copies], run before anything is written */
     int n_copies;
+    const kvf_kernel_seal *seals;  /* [n_seals], run after the copies: full pages that become sealed ones */
+    int n_seals;
     const int64_t *slots;          /* [rows of the batch] page * P + offset */
-    const int32_t *tables;         /* [table_rows][table_stride] page ids; row_desc.sequence is the table row */
-    int table_rows;
+    const int32_t *tables;         /* [table_rows][table_stride] page ids */
     int table_stride;
+    const uint32_t *sealed;        /* [table_rows] leading columns that are sealed pages; NULL if there are none */
+};
+
+/* row_desc.sequence is the table row. Nothing is copied: the arrays must hold until the batch is computed. */
+struct kv_paged_batch {
+    const struct kv_paged_part *parts; /* [groups] */
+    int table_rows;
 };
 
 /*
- * Allocates `pages` pages of `page_tokens` tokens, ids 1..pages, and the NULL page 0 in front of them, for every
- * layer; `dtype` is KVF_KERNEL_DTYPE_*. `threads` is borrowed. NULL and a reason on failure.
+ * Allocates pages[g] pages for each group, ids from 1 on, and the NULL page 0 in front of them; and sealed[g] sealed
+ * pages where a group has such. `groups` and `threads` are borrowed. NULL and a reason on failure.
  */
-struct kv_backend *kv_paged_new(const struct model_shape *shape, struct threads *threads, uint32_t dtype,
-                                int page_tokens, int pages, struct error *error);
+struct kv_backend *kv_paged_new(const struct kv_groups *groups, struct threads *threads, const int *pages,
+                                const int *sealed, struct error *error);
 
 /* Frees it; harmless on NULL. */
 void kv_paged_free(struct kv_backend *backend);
@@ -33,10 +42,10 @@ void kv_paged_free(struct kv_backend *backend);
 /* Says where the tokens of the next engine_forward lie. */
 void kv_paged_set_batch(struct kv_backend *backend, const struct kv_paged_batch *batch);
 
-/* The pages of a layer, for programs that look at them or write them. */
+/* The exact pages of a layer, for programs that look at them or write them. */
 const kvf_kernel_pages *kv_paged_layer(const struct kv_backend *backend, int layer);
 
-/* Bytes of one page over all layers, keys and values together. */
-size_t kv_paged_page_bytes(const struct kv_backend *backend);
+/* The pages, or the sealed pages, of a group. */
+const struct kv_pool *kv_paged_pool(const struct kv_backend *backend, int group, int sealed);
 
 #endif

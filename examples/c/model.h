@@ -55,7 +55,7 @@ int model_load_gguf(struct model *model, struct gguf *gguf, struct error *error)
 /* Loads the llama2.c "v0" format: a header of seven i32, then f32 matrices. */
 int model_load_llama2c(struct model *model, const char *path, struct error *error);
 
-/* Builds a model with random weights: dim 64, 2 layers, 4 heads, 2 kv heads, vocab 256. Same seed, same weights. */
+/* Random weights: dim 64, 2 layers, 4 heads of 64, 2 kv heads, vocab 256. Same seed, same weights. */
 int model_random(struct model *model, unsigned long long seed, struct error *error);
 
 /* Frees what the model owns; harmless on a zeroed struct. */

@@ -60,6 +60,7 @@ static const struct mode {
     { "greedy-paged", check_greedy_paged, 1, 0 },
     { "serve", check_serve, 0, 0 },
     { "fewshot", check_fewshot, 0, 1 },
+    { "formats", check_formats, 0, 0 },
     { "share", check_share, 0, 0 },
     { "bench", run_bench, 0, 0 },
 };

@@ -1,8 +1,6 @@
 /* The command line of kvf-chat. */
 #include "options.h"
 
-#include "kvfolio_kernels.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -25,9 +23,12 @@ const char options_usage[] =
     "  --temperature X   0 takes the likeliest token (default 0)\n"
     "  --top-p X         draws from the likeliest tokens that together reach X (default 1)\n"
     "  --seed N          of the draws (default 1)\n"
-    "  --page P          tokens a page, a power of two, 1 to 256 (default 16)\n"
+    "  --page P          tokens a page, a power of two, 1 to 256 (default 16, or what the format needs)\n"
     "  --pages N         pages of the cache (default 512)\n"
-    "  --kv TYPE         f32, f16 or bf16: numbers in the pages (default f32)\n"
+    "  --kv FORMAT       how keys and values are kept (default f32): f32, f16, bf16, int8, int8-g32, int8s, int4,\n"
+    "                    int4-g32, int4-channel, kivi2, fp8, fp8-e5m2, q8_0, q4_0, nvfp4, mxfp4 or int4-had\n"
+    "  --kv-layer L=FORMAT[,L=FORMAT...]   layers, from 0 on, that are kept in another format\n"
+    "  --kv-exact TYPE   int4-channel and kivi2: tokens not quantised yet as f32, f16 or bf16 (default f32)\n"
     "  --batch N         chats at a time (default 16)\n"
     "  --chunk C         prompt tokens a step (default 64)\n"
     "  --draft K         drafts up to K tokens a step from the text so far (default 0)\n"
@@ -36,14 +37,15 @@ const char options_usage[] =
     "  --quiet           no table at the end\n"
     "  --help\n";
 
-enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, BATCH, CHUNK,
-       DRAFT, THREADS, CONTIGUOUS, QUIET, HELP };
+enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
+       KV_EXACT_AS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP };
 
 static const struct option names[] = {
     { "model", 1, NULL, MODEL },     { "prompts", 1, NULL, FILE_OF },     { "system", 1, NULL, SYSTEM },
     { "raw", 0, NULL, RAW },         { "max-new", 1, NULL, MAX_NEW },     { "samples", 1, NULL, SAMPLES },
     { "temperature", 1, NULL, TEMPERATURE }, { "top-p", 1, NULL, TOP_P }, { "seed", 1, NULL, SEED },
     { "page", 1, NULL, PAGE },       { "pages", 1, NULL, PAGES },         { "kv", 1, NULL, KV },
+    { "kv-layer", 1, NULL, KV_LAYER }, { "kv-exact", 1, NULL, KV_EXACT_AS },
     { "batch", 1, NULL, BATCH },     { "chunk", 1, NULL, CHUNK },         { "draft", 1, NULL, DRAFT },
     { "threads", 1, NULL, THREADS }, { "contiguous", 0, NULL, CONTIGUOUS }, { "quiet", 0, NULL, QUIET },
     { "help", 0, NULL, HELP },       { NULL, 0, NULL, 0 },
@@ -90,16 +92,14 @@ static int page(int *value, struct error *error)
     return *value & (*value - 1) ? fail(error, "--page takes a power of two from 1 to 256, not %d", *value) : 0;
 }
 
-static int dtype(uint32_t *value, struct error *error)
+/* The name of a format; layers are checked when the model is known. */
+static int format(const char *name, int exact, const char **value, struct error *error)
 {
-    if (strcmp(optarg, "f32") == 0)
-        *value = KVF_KERNEL_DTYPE_F32;
-    else if (strcmp(optarg, "f16") == 0)
-        *value = KVF_KERNEL_DTYPE_F16;
-    else if (strcmp(optarg, "bf16") == 0)
-        *value = KVF_KERNEL_DTYPE_BF16;
-    else
-        return fail(error, "--kv takes f32, f16 or bf16, not \"%s\"", optarg);
+    const struct kv_format *format = kv_format_find(optarg, strlen(optarg));
+
+    if (!format || (exact && format->kind != KV_EXACT))
+        return fail(error, "--%s takes %s, not \"%s\"", name, exact ? "f32, f16 or bf16" : kv_format_names, optarg);
+    *value = optarg;
     return 0;
 }
 
@@ -119,7 +119,9 @@ static int read_option(struct options *o, int option, struct error *error)
     case SEED:        return seed(&o->sampling.seed, error);
     case PAGE:        return page(&o->page_tokens, error);
     case PAGES:       return whole("pages", 1, 1 << 24, &o->pages, error);
-    case KV:          return dtype(&o->dtype, error);
+    case KV:          return format("kv", 0, &o->kv.format, error);
+    case KV_EXACT_AS: return format("kv-exact", 1, &o->kv.exact, error);
+    case KV_LAYER:    o->kv.layers = optarg; return 0;
     case BATCH:       return whole("batch", 1, 1024, &o->batch, error);
     case CHUNK:       return whole("chunk", 1, 4096, &o->chunk, error);
     case DRAFT:       return whole("draft", 0, 32, &o->draft, error);
@@ -134,7 +136,7 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     int option, status;
 
     *o = (struct options){
-        .model = getenv("KVF_MODEL"), .dtype = KVF_KERNEL_DTYPE_F32, .page_tokens = 16, .pages = 512, .chunk = 64,
+        .model = getenv("KVF_MODEL"), .pages = 512, .chunk = 64,
         .batch = 16, .samples = 1, .max_new = 128,
         .system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
         .sampling = { .temperature = 0.0f, .top_p = 1.0f, .seed = 1 },
@@ -155,7 +157,5 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     o->n_prompts = argc - optind;
     if (o->file && o->n_prompts > 0)
         return fail(error, "prompts come from --prompts or from the command line, not from both");
-    if (o->contiguous && o->dtype != KVF_KERNEL_DTYPE_F32)
-        return fail(error, "--contiguous keeps f32 only");
     return 0;
 }

@@ -3,6 +3,7 @@
 #define ENGINE_OPTIONS_H
 
 #include "error.h"
+#include "kv_groups.h"
 #include "sampler.h"
 
 struct options {
@@ -13,8 +14,8 @@ struct options {
     int n_prompts;
     int raw;               /* 1 = the prompts are the text, without a template */
     int contiguous;        /* 1 = no pages */
-    uint32_t dtype;        /* KVF_KERNEL_DTYPE_* */
-    int page_tokens, pages;
+    struct kv_spec kv;     /* how keys and values are kept */
+    int page_tokens, pages; /* page_tokens 0 = what the format needs */
     int chunk, threads, batch, samples, draft, max_new;
     int quiet;             /* 1 = no table at the end */
     struct sampling sampling;

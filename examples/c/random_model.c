@@ -8,7 +8,7 @@
 int model_random(struct model *model, unsigned long long seed, struct error *error)
 {
     const struct model_shape shape = {
-        .dim = 64, .hidden = 172, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocab = 256,
+        .dim = 64, .hidden = 172, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 64, .vocab = 256,
         .context = 4096, .rope_theta = 10000.0f, .norm_eps = 1e-5f,
     };
     const float amplitude = sqrtf(3.0f / (float)shape.dim); /* uniform with variance 1/dim keeps activations near 1 */

@@ -84,11 +84,18 @@ static struct request *victim_for(const struct scheduler *s, const struct reques
     return NULL;
 }
 
-/* Adds r with its next tokens, and drafts if they fit; makes room by sending younger requests back to wait. */
+/*
+ * Adds r with its next tokens, as many as a step may take, and drafts if they fit; makes room by sending younger
+ * requests back to wait.
+ */
 static int plan_request(struct scheduler *s, struct request *r, int count, int drafts, struct error *error)
 {
-    const int completes = r->len + count == r->n_tokens;
+    const int most = s->cache->run(s->cache, r->sequence, count + drafts);
+    int completes;
 
+    count = count < most ? count : most;
+    drafts = drafts < most - count ? drafts : most - count;
+    completes = r->len + count == r->n_tokens;
     for (;;) {
         struct request *victim;
         const enum cache_answer answer = s->cache->add(s->cache, r->sequence, r->tokens + r->len, count + drafts,

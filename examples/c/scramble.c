@@ -54,7 +54,7 @@ void scramble_start(struct scramble *s, struct cache *cache, int layers, int pag
 
 void scramble_batch(struct scramble *s)
 {
-    const struct step_view view = step_view(s->cache);
+    const struct step_view view = step_view(s->cache, 0);
 
     for (int row = 0; row < view.rows; row++) {
         int32_t *entries = view.tables + (size_t)row * (size_t)view.stride;

@@ -1,12 +1,14 @@
 /*
- * A step of the engine: all calls of kvfolio that it needs. (step_make.c makes the cache and reads its statistics.)
+ * A step of the engine: all calls of kvfolio that it needs. (step_groups.c has those for each group of layers;
+ * step_make.c makes the cache and reads its statistics.)
  *
  *     a new request   kvf_prefix_match, kvf_seq_open_ticket              open
  *     each step       kvf_plan_begin                                     begin
- *                     kvf_plan_add, once for each sequence               add
+ *                     kvf_plan_add, once for each sequence,              add
+ *                     kvf_plan_seal for pages that are due
  *                     kvf_plan_finish, kvf_plan_copies,                  finish
  *                     kvf_table_slots, kvf_table_dense
- *                     the model: copies, then writes, then attention     engine_forward with kv_paged.c
+ *                     the model: copies, seals, writes, then attention   engine_forward with kv_paged.c
  *                     kvf_plan_commit                                    commit
  *     n samples       kvf_seq_fork                                       fork
  *     at the end, or to make room for others:  kvf_seq_close             close
@@ -17,8 +19,6 @@
 #include "step_state.h"
 
 #include "clock.h"
-
-#include <stdlib.h>
 
 /* What the engine does about a status. */
 static enum cache_answer answer(kvf_status status, const char *what, struct error *error)
@@ -49,17 +49,17 @@ static int check(kvf_status status, const char *what, struct error *error)
 
 /* ---- A request begins ---- */
 
-static kvf_prompt prompt_of(const int32_t *tokens, int n)
+static kvf_prompt prompt_of(const struct step *s, const int32_t *tokens, int n)
 {
     return (kvf_prompt){ .struct_size = sizeof(kvf_prompt), .n_tokens = (uint32_t)n,
-                         .tokens = (const kvf_token *)tokens };
+                         .tokens = (const kvf_token *)tokens, .ns = s->ns };
 }
 
 static int step_cached(struct cache *self, const int32_t *tokens, int n)
 {
     struct step *s = (struct step *)self;
     const double start = clock_seconds();
-    const kvf_prompt prompt = prompt_of(tokens, n);
+    const kvf_prompt prompt = prompt_of(s, tokens, n);
     uint32_t hit = 0;
 
     kvf_prefix_lookup(s->kvf, &prompt, (uint32_t)n - 1, &hit);
@@ -73,7 +73,7 @@ static enum cache_answer step_open(struct cache *self, const int32_t *tokens, in
 {
     struct step *s = (struct step *)self;
     const double start = clock_seconds();
-    const kvf_prompt prompt = prompt_of(tokens, n);
+    const kvf_prompt prompt = prompt_of(s, tokens, n);
     kvf_ticket ticket;
     uint32_t found;
     kvf_status status = kvf_prefix_match(s->kvf, &prompt, (uint32_t)n - 1, KVF_NO_DEADLINE, &ticket, &found, NULL);
@@ -112,23 +112,45 @@ static int step_begin(struct cache *self, struct error *error)
     const kvf_status status = kvf_plan_begin(s->kvf, ++s->tick);
 
     s->n_sequences = s->n_rows = 0;
+    for (int g = 0; g < s->groups.n; g++)
+        s->parts[g].promised = 0;
     s->seconds += clock_seconds() - start;
     return check(status, "beginning a plan", error);
+}
+
+/* Tokens of a sequence: the position of its next one. */
+static int length_of(const struct step *s, kvf_seq sequence)
+{
+    kvf_seq_info info = { .struct_size = sizeof info };
+    return kvf_seq_info_read(s->kvf, sequence, &info) == KVF_OK ? (int)info.len : 0;
+}
+
+static int step_run(struct cache *self, uint64_t sequence, int n)
+{
+    const struct step *s = (const struct step *)self;
+    return kv_groups_run(&s->groups, length_of(s, sequence), n);
 }
 
 static enum cache_answer step_add(struct cache *self, uint64_t sequence, const int32_t *tokens, int n, int wanted,
                                   struct error *error)
 {
     struct step *s = (struct step *)self;
-    double start;
+    const double start = clock_seconds();
+    const int len = length_of(s, sequence);
     kvf_status status;
 
     if (s->n_sequences == s->config.max_sequences || n > s->config.max_rows - s->n_rows) {
         fail(error, "a step has at most %d sequences and %d tokens", s->config.max_sequences, s->config.max_rows);
         return CACHE_FAILED;
     }
-    start = clock_seconds();
-    status = kvf_plan_add(s->kvf, sequence, (uint32_t)n, (const kvf_token *)tokens, NULL);
+    if (n > kv_groups_run(&s->groups, len, n)) {
+        fail(error, "%d tokens at once do not read the same pages as sealed", n);
+        return CACHE_FAILED;
+    }
+    status = step_can_seal(s, sequence, len)
+                 ? kvf_plan_add(s->kvf, sequence, (uint32_t)n, (const kvf_token *)tokens, NULL) : KVF_RETRY;
+    if (status == KVF_OK && step_seal(s, sequence, len) != KVF_OK)
+        status = KVF_ERR_INTERNAL; /* there was room for it */
     s->seconds += clock_seconds() - start;
     if (status != KVF_OK)
         return answer(status, "adding to a plan", error);
@@ -141,46 +163,15 @@ static enum cache_answer step_add(struct cache *self, uint64_t sequence, const i
     return CACHE_OK;
 }
 
-/* Exports page tables as wide as the longest row. */
-static kvf_status export_tables(struct step *s)
-{
-    size_t needed;
-    uint32_t pages;
-
-    s->stride = 1;
-    for (int i = 0; i < s->n_sequences; i++) {
-        const kvf_status status = kvf_seq_pages(s->kvf, s->sequences[i], 0, &pages);
-        if (status != KVF_OK)
-            return status;
-        if ((int)pages > s->stride)
-            s->stride = (int)pages;
-    }
-    needed = (size_t)s->n_sequences * (size_t)s->stride;
-    if (needed > s->tables_cap) {
-        int32_t *tables = realloc(s->tables, 2 * needed * sizeof *tables);
-        if (!tables)
-            return KVF_ERR_MEMORY;
-        s->tables = tables;
-        s->tables_cap = 2 * needed;
-    }
-    return kvf_table_dense(s->kvf, 0, s->sequences, (size_t)s->n_sequences, (uint32_t)s->stride, 0, s->tables,
-                           s->tables_cap);
-}
-
 static int step_finish(struct cache *self, struct cache_batch *batch, struct error *error)
 {
     struct step *s = (struct step *)self;
     const double start = clock_seconds();
     kvf_plan_report report = { .struct_size = sizeof report };
     kvf_status status = kvf_plan_finish(s->kvf, &report);
-    size_t n_copies = 0, n_slots = 0;
 
     if (status == KVF_OK)
-        status = kvf_plan_copies(s->kvf, s->copies, (size_t)s->config.max_sequences, &n_copies);
-    if (status == KVF_OK)
-        status = kvf_table_slots(s->kvf, 0, s->slots, s->positions, (size_t)s->config.max_rows, &n_slots);
-    if (status == KVF_OK)
-        status = export_tables(s);
+        status = step_export(s);
     s->seconds += clock_seconds() - start;
     if (check(status, "finishing a plan", error) != 0)
         return -1;
@@ -188,13 +179,7 @@ static int step_finish(struct cache *self, struct cache_batch *batch, struct err
     for (int i = 0; i < s->n_rows; i++)
         s->rows[i].position = s->positions[i];
     s->evicted += report.evicted;
-    s->n_copies = (int)n_copies;
-    for (size_t i = 0; i < n_copies; i++)
-        s->kernel_copies[i] = (kvf_kernel_copy){ s->copies[i].source, s->copies[i].target, s->copies[i].tokens };
-    kv_paged_set_batch(s->cache.kv, &(struct kv_paged_batch){
-        .copies = s->kernel_copies, .n_copies = s->n_copies, .slots = s->slots, .tables = s->tables,
-        .table_rows = s->n_sequences, .table_stride = s->stride,
-    });
+    kv_paged_set_batch(s->cache.kv, &(struct kv_paged_batch){ s->kernel_parts, s->n_sequences });
     *batch = (struct cache_batch){ s->tokens, s->rows, s->n_rows };
     return 0;
 }
@@ -234,5 +219,5 @@ static int step_close(struct cache *self, uint64_t sequence, enum cache_close ho
 
 const struct cache step_calls = {
     .cached = step_cached, .open = step_open, .fork = step_fork, .close = step_close, .begin = step_begin,
-    .add = step_add, .finish = step_finish, .commit = step_commit, .abort = step_abort,
+    .run = step_run, .add = step_add, .finish = step_finish, .commit = step_commit, .abort = step_abort,
 };

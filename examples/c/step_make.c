@@ -5,36 +5,49 @@
 
 #include <stdlib.h>
 
-static kvf_pool_stats pool_of(const struct step *s)
-{
-    kvf_pool_stats pool = { .struct_size = sizeof pool };
-    kvf_pool_stats_read(s->kvf, 0, &pool);
-    return pool;
-}
+enum { PLANNED = 4096 }; /* tokens of the sequence whose bytes are told */
 
+/* Pages that tokens `from` to `to` - 1 need in each pool, against what is free or can be evicted. */
 static int step_has_room(struct cache *self, int from, int to)
 {
     struct step *s = (struct step *)self;
     const double start = clock_seconds();
-    const kvf_pool_stats pool = pool_of(s);
-    const int page = s->config.page_tokens;
+    const int page = s->groups.page_tokens, pages = (to + page - 1) / page - from / page;
+    int fits = 1;
 
+    for (int g = 0; g < s->groups.n; g++) {
+        const struct kv_group *group = &s->groups.groups[g];
+        const struct step_group *part = &s->parts[g];
+        const kvf_pool_stats pool = step_pool(s, part->pool);
+        const int open = kv_group_open_pages(&s->groups, group);
+        const int need = part->sealed_pool < 0 || pages < open ? pages : open;
+        fits &= need <= (int)(pool.free_pages + pool.cached);
+        if (part->sealed_pool >= 0) {
+            const kvf_pool_stats sealed = step_pool(s, part->sealed_pool);
+            fits &= kv_group_sealed_at(&s->groups, group, to) - from / page <= (int)(sealed.free_pages + sealed.cached);
+        }
+    }
     s->seconds += clock_seconds() - start;
-    return (to + page - 1) / page - from / page <= (int)(pool.free_pages + pool.cached);
+    return fits;
 }
 
 static void step_usage(struct cache *self, struct cache_usage *usage)
 {
     struct step *s = (struct step *)self;
-    const kvf_pool_stats pool = pool_of(s);
     kvf_stats stats = { .struct_size = sizeof stats };
 
     kvf_stats_read(s->kvf, &stats);
     *usage = (struct cache_usage){
-        .page_tokens = s->config.page_tokens, .pages = (int)pool.pages, .used = (int)pool.used,
-        .peak = (int)pool.peak_used, .page_bytes = kv_paged_page_bytes(s->cache.kv),
-        .copies = (long long)stats.copied_pages, .evicted = s->evicted, .seconds = s->seconds,
+        .page_tokens = s->groups.page_tokens, .peak = s->peak, .peak_bytes = s->peak_bytes,
+        .peak_f16_bytes = s->peak_f16_bytes, .copies = (long long)stats.copied_pages, .evicted = s->evicted,
+        .seconds = s->seconds, .planned_tokens = PLANNED, .f16_token_bytes = (int)kv_groups_f16_token(&s->groups),
+        .token_bytes = (double)kv_groups_bytes(&s->groups, PLANNED) / PLANNED,
     };
+    for (int i = 0; i < s->n_pools; i++) {
+        const kvf_pool_stats pool = step_pool(s, i);
+        usage->pages += (int)pool.pages;
+        usage->used += (int)pool.used;
+    }
 }
 
 static void step_free(struct cache *self)
@@ -49,34 +62,69 @@ static void step_free(struct cache *self)
     free(s->sequences);
     free(s->tokens);
     free(s->rows);
-    free(s->slots);
     free(s->positions);
-    free(s->tables);
     free(s->copies);
-    free(s->kernel_copies);
     free(s->accepts);
+    for (int g = 0; g < s->groups.n; g++) {
+        free(s->parts[g].slots);
+        free(s->parts[g].tables);
+        free(s->parts[g].sealed);
+        free(s->parts[g].copies);
+        free(s->parts[g].seals);
+    }
     free(s);
 }
 
-/* One pool, one group: all layers of the model share one page table. */
+/*
+ * A pool for each group, and a second one for sealed pages. Of pages that are not sealed yet each sequence needs only
+ * a few.
+ */
+static void choose_pools(struct step *s)
+{
+    for (int g = 0; g < s->groups.n; g++) {
+        const struct kv_group *group = &s->groups.groups[g];
+        const int open = kv_group_open_pages(&s->groups, group) * s->config.max_sequences;
+
+        s->parts[g].pool = s->n_pools;
+        s->parts[g].sealed_pool = -1;
+        s->pools[s->n_pools++] = s->config.pages;
+        if (group->format->kind == KV_SEALED) {
+            s->pools[s->n_pools - 1] = open;
+            s->parts[g].sealed_pool = s->n_pools;
+            s->pools[s->n_pools++] = s->config.pages;
+        }
+    }
+}
+
 static int init_manager(struct step *s, struct error *error)
 {
     const struct step_config *c = &s->config;
-    const kvf_pool_config pool = { .struct_size = sizeof pool, .pages = (uint32_t)c->pages };
-    const kvf_group_config group = { .struct_size = sizeof group, .page_tokens = (uint32_t)c->page_tokens };
+    kvf_pool_config pools[2 * KV_GROUPS];
+    kvf_group_config groups[KV_GROUPS];
+    /* Every sequence may have rows as long as the pool. */
+    const uint64_t chunks = (uint64_t)c->max_sequences * (uint64_t)s->groups.n * ((uint64_t)c->pages / 32 + 3);
+    const kvf_namespace_key key = { .struct_size = sizeof key, .format = kv_groups_key(&s->groups) };
     const kvf_config config = {
-        .struct_size = sizeof config, .abi_version = KVF_ABI_VERSION, .pools = &pool, .groups = &group, .n_pools = 1,
-        .n_groups = 1, .sequences = (uint32_t)c->max_sequences, .tickets = 1,
-        .table_chunks = (uint32_t)c->max_sequences * ((uint32_t)c->pages / 32 + 2),
-        .plan_tokens = (uint32_t)c->max_rows,
+        .struct_size = sizeof config, .abi_version = KVF_ABI_VERSION, .pools = pools, .groups = groups,
+        .n_pools = (uint32_t)s->n_pools, .n_groups = (uint32_t)s->groups.n, .sequences = (uint32_t)c->max_sequences,
+        .tickets = 1, .namespaces = 2,
+        .table_chunks = (uint32_t)(chunks < UINT32_MAX ? chunks : UINT32_MAX),
+        .plan_tokens = (uint32_t)c->max_rows, .plan_copies = (uint32_t)s->copies_cap,
     };
     uint32_t field = 0;
     size_t bytes, align;
     kvf_status status;
 
+    for (int i = 0; i < s->n_pools; i++)
+        pools[i] = (kvf_pool_config){ .struct_size = sizeof pools[i], .pages = (uint32_t)s->pools[i] };
+    for (int g = 0; g < s->groups.n; g++)
+        groups[g] = (kvf_group_config){
+            .struct_size = sizeof groups[g], .page_tokens = (uint32_t)s->groups.page_tokens,
+            .pool = (uint32_t)s->parts[g].pool, .sealed_pool = (uint32_t)(s->parts[g].sealed_pool + 1),
+        };
     if (kvf_config_check(&config, &field) != KVF_OK)
         return fail(error, "kvfolio cannot use %d pages of %d tokens for %d sequences (field %u of its configuration)",
-                    c->pages, c->page_tokens, c->max_sequences, field);
+                    c->pages, s->groups.page_tokens, c->max_sequences, field);
     status = kvf_cache_required_size(&config, &bytes, &align);
     if (status != KVF_OK)
         return fail(error, "sizing the cache: %s", kvf_status_text(status));
@@ -84,7 +132,24 @@ static int init_manager(struct step *s, struct error *error)
     if (!s->memory)
         return fail(error, "out of memory for %zu bytes of kvfolio", bytes);
     status = kvf_cache_init(s->memory, bytes, &config, &s->kvf);
+    if (status == KVF_OK)
+        status = kvf_namespace_open(s->kvf, &key, &s->ns, NULL);
     return status == KVF_OK ? 0 : fail(error, "making the cache: %s", kvf_status_text(status));
+}
+
+/* What the kernels read of each group. */
+static int make_parts(struct step *s)
+{
+    for (int g = 0; g < s->groups.n; g++) {
+        struct step_group *part = &s->parts[g];
+        part->slots = calloc((size_t)s->config.max_rows, sizeof *part->slots);
+        part->sealed = calloc((size_t)s->config.max_sequences, sizeof *part->sealed);
+        part->copies = calloc(s->copies_cap, sizeof *part->copies);
+        part->seals = calloc(s->copies_cap, sizeof *part->seals);
+        if (!part->slots || !part->sealed || !part->copies || !part->seals)
+            return -1;
+    }
+    return 0;
 }
 
 struct cache *step_new(const struct step_config *config, const struct model_shape *shape, struct threads *threads,
@@ -92,6 +157,7 @@ struct cache *step_new(const struct step_config *config, const struct model_shap
 {
     const size_t n = (size_t)config->max_sequences, rows = (size_t)config->max_rows;
     struct step *s = calloc(1, sizeof *s);
+    int pages[KV_GROUPS], sealed[KV_GROUPS];
 
     if (!s) {
         fail(error, "out of memory");
@@ -102,19 +168,27 @@ struct cache *step_new(const struct step_config *config, const struct model_shap
     s->cache.usage = step_usage;
     s->cache.free = step_free;
     s->config = *config;
+    if (kv_groups_make(&s->groups, shape, &config->kv, config->page_tokens, error) != 0) {
+        s->groups.n = 0;
+        step_free(&s->cache);
+        return NULL;
+    }
+    s->copies_cap = n * (size_t)s->groups.n * 4; /* a copy, a seal and its record, of each sequence and group */
     s->sequences = calloc(n, sizeof *s->sequences);
     s->tokens = calloc(rows, sizeof *s->tokens);
     s->rows = calloc(rows, sizeof *s->rows);
-    s->slots = calloc(rows, sizeof *s->slots);
     s->positions = calloc(rows, sizeof *s->positions);
-    s->copies = calloc(n, sizeof *s->copies);
-    s->kernel_copies = calloc(n, sizeof *s->kernel_copies);
+    s->copies = calloc(s->copies_cap, sizeof *s->copies);
     s->accepts = calloc(n, sizeof *s->accepts);
-    if (!s->sequences || !s->tokens || !s->rows || !s->slots || !s->positions || !s->copies ||
-        !s->kernel_copies || !s->accepts) {
+    choose_pools(s);
+    for (int g = 0; g < s->groups.n; g++) {
+        pages[g] = s->pools[s->parts[g].pool];
+        sealed[g] = s->parts[g].sealed_pool < 0 ? 0 : s->pools[s->parts[g].sealed_pool];
+    }
+    if (!s->sequences || !s->tokens || !s->rows || !s->positions || !s->copies || !s->accepts || make_parts(s) != 0) {
         fail(error, "out of memory for %d sequences and %d rows", config->max_sequences, config->max_rows);
     } else if (init_manager(s, error) == 0) {
-        s->cache.kv = kv_paged_new(shape, threads, config->dtype, config->page_tokens, config->pages, error);
+        s->cache.kv = kv_paged_new(&s->groups, threads, pages, sealed, error);
         if (s->cache.kv)
             return &s->cache;
     }
@@ -127,9 +201,15 @@ kvf_cache *step_manager(struct cache *cache)
     return ((struct step *)cache)->kvf;
 }
 
-struct step_view step_view(struct cache *cache)
+const struct kv_groups *step_groups(struct cache *cache)
+{
+    return &((struct step *)cache)->groups;
+}
+
+struct step_view step_view(struct cache *cache, int group)
 {
     struct step *s = (struct step *)cache;
-    return (struct step_view){ s->tables, s->n_sequences, s->stride, s->slots, s->n_rows, s->kernel_copies,
-                               s->n_copies };
+    struct step_group *part = &s->parts[group];
+    return (struct step_view){ part->tables, s->n_sequences, part->stride, part->slots, s->n_rows, part->copies,
+                               part->n_copies, part->sealed_pool < 0 ? NULL : part->sealed };
 }

@@ -1,0 +1,44 @@
+/* What formats of keys and values cost a model: many caches over one text, and what is compared. */
+#ifndef ENGINE_QUALITY_H
+#define ENGINE_QUALITY_H
+
+#include "kv.h"
+#include "kv_groups.h"
+#include "load.h"
+
+#include <stdint.h>
+
+enum { QUALITY_ROWS = 20, QUALITY_TOKENS = 1024 };
+
+/* A text and the predictions that count. Tokens begin..begin + count of a file, predictions of from..count - 1. */
+struct quality_text {
+    const int32_t *tokens;
+    int count, from;
+};
+
+/* What one format gave. */
+struct quality_result {
+    double nll;                       /* mean over the predictions */
+    int greedy;                       /* predictions that are the likeliest token */
+    int predictions;
+    uint64_t hashes[QUALITY_TOKENS];  /* of the logits that made each prediction */
+};
+
+/*
+ * Runs the text through one cache for each of formats[n] in lockstep, `chunk` tokens of each a step. The caches are
+ * managed by kvfolio, and their rows are one batch of the model.
+ */
+int quality_run(const struct model *model, const char *const *formats, int n, const struct quality_text *text,
+                int chunk, struct quality_result *results, struct error *error);
+
+/* A backend that hands the rows of a batch to several: the first rows to the first one, and so on. */
+struct quality_fan {
+    struct kv_backend backend; /* first: a pointer to it is a pointer to us */
+    int row_q, row_kv;         /* floats of a row of q, and of k */
+    int n;
+    struct kv_backend *to[QUALITY_ROWS];
+    int counts[QUALITY_ROWS];  /* rows of the batch at hand */
+};
+void quality_fan_init(struct quality_fan *fan, const struct model_shape *shape);
+
+#endif

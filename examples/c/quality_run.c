@@ -1,0 +1,192 @@
+/* Runs a text through many caches in lockstep. */
+#include "quality.h"
+
+#include "forward.h"
+#include "step.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lane {
+    struct cache *cache;
+    uint64_t sequence;
+    int len;
+    double sum;
+    struct quality_result *result;
+};
+
+struct run {
+    const struct model *model;
+    const struct quality_text *text;
+    struct threads *threads;
+    struct engine *engine;
+    struct quality_fan fan;
+    struct lane lanes[QUALITY_ROWS];
+    int n, chunk;
+    int32_t *tokens;      /* [n * chunk] the batch at hand */
+    struct row_desc *rows;
+    float *logits;        /* [n * chunk][vocab] */
+
+    /* Predictions of the batch at hand. */
+    int *lane_of, *target_of; /* [n * chunk] */
+    double *nll;
+    int *hit;
+    uint64_t *hash;
+};
+
+/* Looks at rows of logits: bodies of parallel_for. */
+static void look(void *context, int begin, int end, int worker)
+{
+    struct run *r = context;
+    const int vocab = r->model->shape.vocab;
+    (void)worker;
+
+    for (int i = begin; i < end; i++) {
+        const float *logits = r->logits + (size_t)i * (size_t)vocab;
+        const int32_t target = r->text->tokens[r->target_of[i]];
+        uint64_t hash = 0xcbf29ce484222325u;
+        double sum = 0;
+        int best = 0;
+
+        for (int j = 1; j < vocab; j++)
+            best = logits[j] > logits[best] ? j : best;
+        for (int j = 0; j < vocab; j++) {
+            uint32_t bits;
+            memcpy(&bits, &logits[j], sizeof bits);
+            hash = (hash ^ bits) * 0x100000001b3u;
+            sum += (double)expf(logits[j] - logits[best]);
+        }
+        r->nll[i] = log(sum) + (double)logits[best] - (double)logits[target];
+        r->hit[i] = best == target;
+        r->hash[i] = hash;
+    }
+}
+
+/* Adds the next tokens of a lane to its own plan and to the batch. */
+static int add(struct run *r, int l, int *n_rows, int *n_wanted, struct error *error)
+{
+    struct lane *lane = &r->lanes[l];
+    const int left = r->text->count - 1 - lane->len; /* of the last token nothing is wanted */
+    int count = left < r->chunk ? left : r->chunk, wanted;
+    struct cache_batch batch;
+
+    count = lane->cache->run(lane->cache, lane->sequence, count);
+    wanted = lane->len + count + 1 - r->text->from;
+    wanted = wanted < 0 ? 0 : wanted < count ? wanted : count;
+    if (lane->cache->begin(lane->cache, error) != 0)
+        return -1;
+    if (lane->cache->add(lane->cache, lane->sequence, r->text->tokens + lane->len, count, wanted, error) != CACHE_OK)
+        return fail(error, "no room for a text of %d tokens", r->text->count);
+    if (lane->cache->finish(lane->cache, &batch, error) != 0)
+        return -1;
+    memcpy(r->tokens + *n_rows, batch.tokens, (size_t)batch.n * sizeof *batch.tokens);
+    memcpy(r->rows + *n_rows, batch.rows, (size_t)batch.n * sizeof *batch.rows);
+    *n_rows += batch.n;
+    r->fan.counts[l] = batch.n;
+    for (int i = count - wanted; i < count; i++, ++*n_wanted) {
+        r->lane_of[*n_wanted] = l;
+        r->target_of[*n_wanted] = lane->len + i + 1;
+    }
+    return 0;
+}
+
+static int step(struct run *r, struct error *error)
+{
+    int n_rows = 0, n_wanted = 0;
+
+    memset(r->fan.counts, 0, sizeof r->fan.counts);
+    for (int l = 0; l < r->n; l++) {
+        if (r->lanes[l].len < r->text->count - 1 && add(r, l, &n_rows, &n_wanted, error) != 0)
+            return -1;
+    }
+    if (n_rows == 0)
+        return 0;
+    if (engine_forward(r->engine, &r->fan.backend, r->tokens, r->rows, n_rows, r->logits, error) != 0)
+        return -1;
+    parallel_for(r->threads, n_wanted, 1, look, r);
+    for (int i = 0; i < n_wanted; i++) {
+        struct lane *lane = &r->lanes[r->lane_of[i]];
+        lane->sum += r->nll[i];
+        lane->result->greedy += r->hit[i];
+        lane->result->hashes[r->target_of[i]] = r->hash[i];
+        lane->result->predictions++;
+    }
+    for (int l = 0; l < r->n; l++) {
+        const int32_t accepted = r->fan.counts[l];
+        if (accepted > 0 && r->lanes[l].cache->commit(r->lanes[l].cache, &accepted, error) != 0)
+            return -1;
+        r->lanes[l].len += accepted;
+    }
+    return 1;
+}
+
+static int start(struct run *r, const char *const *formats, struct quality_result *results, struct error *error)
+{
+    const size_t rows = (size_t)(r->n * r->chunk);
+
+    r->threads = threads_new(0);
+    r->engine = engine_new(r->model, r->threads, (int)rows, error);
+    if (!r->engine)
+        return -1;
+    r->tokens = calloc(rows, sizeof *r->tokens);
+    r->rows = calloc(rows, sizeof *r->rows);
+    r->lane_of = calloc(rows, sizeof *r->lane_of);
+    r->target_of = calloc(rows, sizeof *r->target_of);
+    r->nll = calloc(rows, sizeof *r->nll);
+    r->hit = calloc(rows, sizeof *r->hit);
+    r->hash = calloc(rows, sizeof *r->hash);
+    r->logits = malloc(rows * (size_t)r->model->shape.vocab * sizeof *r->logits);
+    if (!r->threads || !r->tokens || !r->rows || !r->lane_of || !r->target_of || !r->nll || !r->hit || !r->hash ||
+        !r->logits)
+        return fail(error, "out of memory for %d formats", r->n);
+    quality_fan_init(&r->fan, &r->model->shape);
+    for (int l = 0; l < r->n; l++) {
+        const struct step_config config = { 0, r->text->count / 16 + 1, 1, r->chunk, { .format = formats[l] } };
+        struct lane *lane = &r->lanes[l];
+        int hit;
+        lane->cache = step_new(&config, &r->model->shape, r->threads, error);
+        if (!lane->cache || lane->cache->open(lane->cache, r->text->tokens, r->text->count, &lane->sequence, &hit,
+                                              error) != CACHE_OK)
+            return -1;
+        lane->result = &results[l];
+        memset(lane->result, 0, sizeof *lane->result);
+        r->fan.to[l] = lane->cache->kv;
+        r->fan.n = l + 1;
+    }
+    return 0;
+}
+
+static void stop(struct run *r)
+{
+    for (int l = 0; l < r->n; l++) {
+        if (r->lanes[l].cache)
+            r->lanes[l].cache->free(r->lanes[l].cache);
+    }
+    engine_free(r->engine);
+    threads_free(r->threads);
+    free(r->tokens);
+    free(r->rows);
+    free(r->lane_of);
+    free(r->target_of);
+    free(r->nll);
+    free(r->hit);
+    free(r->hash);
+    free(r->logits);
+}
+
+int quality_run(const struct model *model, const char *const *formats, int n, const struct quality_text *text,
+                int chunk, struct quality_result *results, struct error *error)
+{
+    struct run r = { .model = model, .text = text, .n = n, .chunk = chunk };
+    int more = 1;
+
+    if (start(&r, formats, results, error) != 0)
+        more = -1;
+    while (more > 0)
+        more = step(&r, error);
+    for (int l = 0; l < n && more == 0; l++)
+        results[l].nll = r.lanes[l].sum / results[l].predictions;
+    stop(&r);
+    return more;
+}
