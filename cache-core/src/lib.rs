@@ -23,7 +23,8 @@
 //! - `quant` (features `quant` and `quant-int`): codecs for keys and values, pure functions over the caller's slices.
 //!
 //! # Rules
-//! - No heap, no clock, no lock, no callback, no float but in `quant`, no global. Memory is lent ([`CacheStorage`]), time is an argument.
+//! - No heap, no clock, no lock, no callback, no float but in `quant`, no global. Memory is lent ([`CacheStorage`]), time is
+//!   an argument.
 //! - A call that fails changes nothing; [`Cache::digest`] shows it. Commit cannot fail.
 //! - The same calls give the same ids, plans, events and digest on every target.
 //! - A hit is confirmed by comparing tokens. A hash may propose a page, never decide.

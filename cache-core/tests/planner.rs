@@ -1,9 +1,9 @@
 //! The memory planner: published sizes, and pages counted against a real cache.
 #![allow(missing_docs)]
 
-use kvfolio::GroupKind;
 use kvfolio::layout::*;
 use kvfolio::planner::*;
+use kvfolio::{GroupKind, SealSchedule};
 
 fn token(element: ElementCode, group: u32) -> TensorFormat {
     TensorFormat::per_token(element, group)
@@ -182,7 +182,7 @@ fn kivi_on_llama_2_7b() {
         (300, (256, 44, 172, 128)),
     ];
     for (tokens, expected) in schedule {
-        let split = residual.split(tokens, true, 128);
+        let split = residual.split(tokens, 128);
         assert_eq!((split.k_quantised, split.k_exact, split.v_quantised, split.v_exact), expected);
     }
 }
@@ -204,8 +204,12 @@ fn page_aligned_residual_against_one_token_at_a_time() {
                 }
             }
             let quantised = sealed - sealed.min(16 * sink_pages);
-            let split = residual.split(tokens, true, 16);
+            let split = residual.split(tokens, 16);
             assert_eq!((split.k_quantised, split.v_exact), (quantised, tokens - quantised));
+            // The last token, or with none to keep the next one, reads them so.
+            let reader = tokens as u32 - u32::from(recent > 0);
+            let schedule = SealSchedule { page_tokens: 16, recent };
+            assert_eq!(u64::from(schedule.sealed_at(reader)) * 16, sealed, "{recent} {tokens}");
             // Most open pages over every way of adding at most `chunk` tokens: what the step before last left is sealed.
             let sealed_at = |len: u64| len.saturating_sub(recent.into()) / 16;
             let open = |end: u64| {
@@ -358,7 +362,7 @@ fn ledger_45_tokens_count_as_quantised_only_in_whole_groups() {
         Residual::PageAligned { exact: &exact, recent: 0, sinks: 0 },
     ] {
         for tokens in 0..100 {
-            assert_eq!(residual.split(tokens, true, 32).k_quantised, tokens / 32 * 32);
+            assert_eq!(residual.split(tokens, 32).k_quantised, tokens / 32 * 32);
         }
         let group = GroupMemory { residual, ..GroupMemory::full(&layout) };
         assert_eq!(group.row_bytes(31), Ok(31 * 524_288));

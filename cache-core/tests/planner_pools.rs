@@ -128,15 +128,21 @@ fn a_residual_takes_what_the_planner_says() {
         let memory = GroupMemory { residual, chunk, ..GroupMemory::full(&quantised) };
         for tokens in [1, 5, 30, 64, 91] {
             let count = memory.pages(tokens.into()).unwrap();
-            let most = (1..=chunk).map(|first| open_pages(&residual, &count, first, chunk, tokens)).max();
-            assert!(most.unwrap() <= count.open);
-            assert!(tokens < 91 || most.unwrap() == count.open, "{recent} {chunk} {tokens}");
+            let at_rest = |len: u32, most| ((residual.split(len.into(), 4).k_quantised / 4) as u32, most);
+            let most = (1..=chunk).map(|first| open_pages(&at_rest, &count, first, chunk, tokens)).max().unwrap();
+            assert!(most <= count.open);
+            assert!(tokens < 91 || most == count.open, "{recent} {chunk} {tokens}");
+            // An engine whose results do not depend on chunks cuts them, and seals no later.
+            let schedule = SealSchedule { page_tokens: 4, recent };
+            let cut = |len, most| (schedule.sealed_at(len), schedule.run(len, most));
+            (1..=chunk).for_each(|first| assert!(open_pages(&cut, &count, first, chunk, tokens) <= most));
         }
     }
 }
 
 /// Most open pages that a sequence uses at once, its first step of `first` tokens, in pools of just the size that is said.
-fn open_pages(residual: &Residual<'_>, count: &PageCount, first: u32, chunk: u32, tokens: u32) -> u64 {
+/// `step` gives, for a length and the tokens that are to come, how many pages are sealed first and how many tokens do come.
+fn open_pages(step: &dyn Fn(u32, u32) -> (u32, u32), count: &PageCount, first: u32, chunk: u32, tokens: u32) -> u64 {
     let pool = |pages: u64| PoolConfig { pages: pages.max(1) as u32, ..PoolConfig::default() };
     let pools = [pool(count.open), pool(count.sealed)];
     let groups = [GroupConfig { page_tokens: 4, sealed_pool: 2, ..GroupConfig::FULL }];
@@ -153,10 +159,9 @@ fn open_pages(residual: &Residual<'_>, count: &PageCount, first: u32, chunk: u32
     let sequence = cache.open(&OpenParams::default()).unwrap();
     let (group, mut len, mut sealed, mut next) = (GroupId::new(0), 0, 0, first);
     while len < tokens {
-        let count = next.min(tokens - len);
+        let (upto, count) = step(len, next.min(tokens - len));
         cache.plan_begin(0).unwrap();
         cache.plan_add(sequence, count, None).unwrap();
-        let upto = (residual.split(len.into(), true, 4).k_quantised / 4) as u32;
         if upto > sealed {
             cache.plan_seal(sequence, group, upto).unwrap();
             sealed = upto;

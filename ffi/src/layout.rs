@@ -3,8 +3,8 @@
 use core::mem::offset_of;
 
 use kvfolio::layout::{
-    Axis, ElementCode, Order, PageLayout, PageLayoutSpec, PartLayout, RopeState, Rotation, ScaleMode, Tensor,
-    TensorFormat,
+    Axis, ElementCode, Order, PageLayout, PageLayoutSpec, PartLayout, RopeState, Rotation, RowAddress, ScaleMode,
+    Tensor, TensorFormat,
 };
 use kvfolio::{
     CloseMode, Direction, EventKind, GroupNeed, IndexKind, MediaSpan, Move, PageState, Policy, PublishMode, Resource,
@@ -17,15 +17,30 @@ use crate::ptr::Versioned;
 use crate::retain::{KVF_MOVE_COLD, KVF_MOVE_HOT};
 use crate::types::*;
 
-/// Marks structs as such and asserts their layout: size, and offsets of all fields, where pointers have 64 bits.
+/// Asserts that a record is the core's type bit for bit, so that buffers of it can be lent to the core.
+macro_rules! same_layout {
+    ($($name:ident = $core:ident { $($field:ident = $core_field:ident),* };)*) => {$(
+        const _: () = {
+            assert!(size_of::<$name>() == size_of::<$core>() && align_of::<$name>() == align_of::<$core>());
+            $(assert!(offset_of!($name, $field) == offset_of!($core, $core_field));)*
+        };
+    )*};
+}
+
+/// Marks structs as such and asserts their layout: size, and offsets of all fields, where pointers have 64 bits. One that
+/// `= T` follows has the fields of the core's T, by the same names.
 macro_rules! layout {
-    ($($name:ident $required:ident $size:literal { $($field:ident $offset:literal),* };)*) => {$(
+    ($($name:ident $(= $core:ident)? $required:ident $size:literal { $($field:ident $offset:literal),* };)*) => {$(
         // SAFETY: repr(C), begins with struct_size, and has only integers and raw pointers.
         unsafe impl Versioned for $name {
             const REQUIRED: usize = offset_of!($name, $required);
         }
-        layout!(@ $name $size { struct_size 0, $($field $offset),* });
+        layout!(@ $name $(= $core)? $size { struct_size 0, $($field $offset),* });
     )*};
+    (@ $name:ident = $core:ident $size:literal { $($field:ident $offset:literal),* }) => {
+        layout!(@ $name $size { $($field $offset),* });
+        same_layout! { $name = $core { $($field = $field),* }; }
+    };
     (@ $name:ident $size:literal { $($field:ident $offset:literal),* }) => {
         #[cfg(target_pointer_width = "64")]
         const _: () = {
@@ -63,43 +78,45 @@ layout! {
     kvf_pool_stats pending 32 { pages 4, used 8, cached 12, free_pages 16, pending 20, peak_used 24, utilisation 28 };
     kvf_page_info indexed 16 { state 4, indexed 8, refs 12 };
     kvf_violation index 12 { rule 4, index 8 };
-    kvf_page_layout_spec v 144 { page_tokens 4, layers 8, kv_heads 12, k_dim 16, v_dim 20, rope_dim 24, align 28, order 32, rope 36, rotation 40, rotation_size 44, rotation_parts 48, flags 52, rotation_seed 56, generation 64, k 72, v 96, rope_part 120 };
-    kvf_page_layout rope_part 496 { version 4, id 8, page_bytes 16, layer_bytes 24, generation 32, rotation_seed 40, page_tokens 48, layers 52, kv_heads 56, align 60, order 64, rope 68, rotation 72, rotation_size 76, rotation_parts 80, flags 84, k 88, v 224, rope_part 360 };
-    kvf_layout_sizes static_scale_bytes 56 { lossy 4, page_bytes 8, padding_bytes 16, token_bytes 24, token_divisor 32, token_elements 40, static_scale_bytes 48 };
-    kvf_memory_group window 48 { kind 4, layout 8, exact 16, window 24, sinks 28, chunk 32, ring 36, recent 40, reserved 44 };
-    kvf_memory_report sequences 64 { reserved 4, row_bytes 8, page_bytes 16, pages 24, row_pages 32, sequences 40, static_bytes 48, spare_bytes 56 };
+    kvf_page_layout_spec v 144 {
+        page_tokens 4, layers 8, kv_heads 12, k_dim 16, v_dim 20, rope_dim 24, align 28, order 32, rope 36, rotation 40,
+        rotation_size 44, rotation_parts 48, flags 52, rotation_seed 56, generation 64, k 72, v 96, rope_part 120
+    };
+    kvf_page_layout = PageLayout rope_part 496 {
+        version 4, id 8, page_bytes 16, layer_bytes 24, generation 32, rotation_seed 40, page_tokens 48, layers 52,
+        kv_heads 56, align 60, order 64, rope 68, rotation 72, rotation_size 76, rotation_parts 80, flags 84, k 88,
+        v 224, rope_part 360
+    };
+    kvf_layout_sizes static_scale_bytes 56 {
+        lossy 4, page_bytes 8, padding_bytes 16, token_bytes 24, token_divisor 32, token_elements 40,
+        static_scale_bytes 48
+    };
+    kvf_memory_group window 48 {
+        kind 4, layout 8, exact 16, window 24, sinks 28, chunk 32, ring 36, recent 40, reserved 44
+    };
+    kvf_memory_report sequences 64 {
+        reserved 4, row_bytes 8, page_bytes 16, pages 24, row_pages 32, sequences 40, static_bytes 48, spare_bytes 56
+    };
 }
-layout!(@ kvf_media_span 40 { start 0, length 4, digest 8 });
+layout!(@ kvf_media_span = MediaSpan 40 { start 0, length 4, digest 8 });
 layout!(@ kvf_plan_item 24 { seq 0, tokens 8, count 16, reserved 20 });
 layout!(@ kvf_accept 16 { accepted 0, verified 4, tokens 8 });
-layout!(@ kvf_group_need 16 { need 0, have 4, reclaimable 8, pending 12 });
+layout!(@ kvf_group_need = GroupNeed 16 { need 0, have 4, reclaimable 8, pending 12 });
 layout!(@ kvf_page_copy 20 { group 0, source 4, target 8, tokens 12, seals 16 });
 layout!(@ kvf_page_ref 8 { pool 0, page 4 });
 layout!(@ kvf_row_query 16 { seq 0, since 8 });
-layout!(@ kvf_row_delta 12 { row 0, start 4, count 8 });
-layout!(@ kvf_tensor_format 24 { element 0, axis 4, group 8, scale 12, flags 16, reserved 20 });
-layout!(@ kvf_part_layout 136 { format 0, dim 24, block_tokens 28, groups 32, group_bytes 36, scale_bytes 40, zero_bytes 44, static_scales 48, flags 52, codes 56, scales 64, zeros 72, codes_bytes 80, scales_bytes 88, zeros_bytes 96, codes_head 104, codes_block 112, params_head 120, params_block 128 });
-layout!(@ kvf_row_address 24 { codes 0, scales 8, zeros 16 });
+layout!(@ kvf_row_delta = RowDelta 12 { row 0, start 4, count 8 });
+layout!(@ kvf_tensor_format = TensorFormat 24 { element 0, axis 4, group 8, scale 12, flags 16, reserved 20 });
+layout!(@ kvf_part_layout = PartLayout 136 {
+    format 0, dim 24, block_tokens 28, groups 32, group_bytes 36, scale_bytes 40, zero_bytes 44, static_scales 48,
+    flags 52, codes 56, scales 64, zeros 72, codes_bytes 80, scales_bytes 88, zeros_bytes 96, codes_head 104,
+    codes_block 112, params_head 120, params_block 128
+});
+layout!(@ kvf_row_address = RowAddress 24 { codes 0, scales 8, zeros 16 });
 layout!(@ kvf_event 40 { number 0, key 8, parent_key 16, page 24, namespace_slot 28, group 32, kind 36 });
 
-/// Asserts that a record is the core's type bit for bit, so that buffers of it can be lent to the core.
-macro_rules! same_layout {
-    ($($name:ident = $core:ident { $($field:ident = $core_field:ident),* };)*) => {$(
-        const _: () = {
-            assert!(size_of::<$name>() == size_of::<$core>() && align_of::<$name>() == align_of::<$core>());
-            $(assert!(offset_of!($name, $field) == offset_of!($core, $core_field));)*
-        };
-    )*};
-}
-
 same_layout! {
-    kvf_media_span = MediaSpan { start = start, length = length, digest = digest };
     kvf_row_query = RowQuery { seq = sequence, since = since };
-    kvf_group_need = GroupNeed { need = need, have = have, reclaimable = reclaimable, pending = pending };
-    kvf_row_delta = RowDelta { row = row, start = start, count = count };
-    kvf_tensor_format = TensorFormat { element = element, axis = axis, group = group, scale = scale, flags = flags, reserved = reserved };
-    kvf_part_layout = PartLayout { format = format, dim = dim, block_tokens = block_tokens, groups = groups, group_bytes = group_bytes, scale_bytes = scale_bytes, zero_bytes = zero_bytes, static_scales = static_scales, flags = flags, codes = codes, scales = scales, zeros = zeros, codes_bytes = codes_bytes, scales_bytes = scales_bytes, zeros_bytes = zeros_bytes, codes_head = codes_head, codes_block = codes_block, params_head = params_head, params_block = params_block };
-    kvf_page_layout = PageLayout { struct_size = struct_size, version = version, id = id, page_bytes = page_bytes, layer_bytes = layer_bytes, generation = generation, rotation_seed = rotation_seed, page_tokens = page_tokens, layers = layers, kv_heads = kv_heads, align = align, order = order, rope = rope, rotation = rotation, rotation_size = rotation_size, rotation_parts = rotation_parts, flags = flags, k = k, v = v, rope_part = rope_part };
 }
 
 /// Asserts that the constants are the core's numbers.
@@ -143,6 +160,9 @@ same_numbers! {
     KVF_PAGE_FREE = PageState::Free;
     KVF_PAGE_CACHED = PageState::Cached;
     KVF_PAGE_USED = PageState::Used;
+    KVF_TENSOR_K = Tensor::K;
+    KVF_TENSOR_V = Tensor::V;
+    KVF_TENSOR_ROPE = Tensor::Rope;
 }
 
 /// The same for constants that are numbers in the core too.
@@ -187,7 +207,4 @@ same_codes! {
     KVF_LAYOUT_REROTATED = PageLayoutSpec::REROTATED;
     KVF_LAYOUT_LOSSY = PageLayout::LOSSY;
     KVF_PART_ALIAS = PartLayout::ALIAS;
-    KVF_TENSOR_K = Tensor::K as u32;
-    KVF_TENSOR_V = Tensor::V as u32;
-    KVF_TENSOR_ROPE = Tensor::Rope as u32;
 }

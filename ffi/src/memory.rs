@@ -5,11 +5,9 @@
 //! exactly the bytes from the first to the last page of that many. Memory of the manager itself, which is on the host, is
 //! told by kvf_cache_required_size.
 
-use core::num::NonZero;
-
 use kvfolio::GroupKind;
 use kvfolio::layout::PageLayout;
-use kvfolio::planner::{self, GroupMemory, PlannerError, Residual};
+use kvfolio::planner::{Fit, GroupMemory, PlannerError, Residual, SequenceMemory};
 
 use crate::formats::*;
 use crate::page_layout::read;
@@ -18,8 +16,9 @@ use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_LAYOUT, KVF_ERR_RANGE, KVF_ERR_UNS
 use crate::types::{KVF_GROUP_FULL, KVF_GROUP_WINDOW};
 
 /// Says what one sequence of `tokens` tokens takes in all groups, and how many such sequences `budget` bytes hold.
-/// Sequences share nothing. `n` and `tokens` are at least 1. KVF_ERR_LAYOUT for a layout that kvf_layout_check refuses, KVF_ERR_ARGUMENT for
-/// a window, ring or residual that makes no sense, KVF_ERR_RANGE if a number needs more than 64 bits. O(groups).
+/// Sequences share nothing. `n` and `tokens` are at least 1. KVF_ERR_LAYOUT for a layout that kvf_layout_check refuses,
+/// KVF_ERR_ARGUMENT for a window, ring or residual that makes no sense, KVF_ERR_RANGE if a number needs more than 64 bits.
+/// O(groups).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_memory_estimate(
     groups: *const kvf_memory_group,
@@ -45,40 +44,36 @@ pub unsafe extern "C" fn kvf_memory_estimate(
 /// Sums over groups.
 #[derive(Default)]
 struct Total {
+    sequence: SequenceMemory,
     row_bytes: u64,
-    page_bytes: u64,
-    pages: u64,
-    row_pages: u64,
     static_bytes: u64,
 }
 
 impl Total {
     fn add(&mut self, group: &GroupMemory<'_>, tokens: u64) -> Result<(), PlannerError> {
         let sum = |a: u64, b: u64| a.checked_add(b).ok_or(PlannerError::Overflow);
-        // One sequence that is as long as it gets: what is there once does not depend on its length.
-        let one = planner::sequence_memory(core::slice::from_ref(group), tokens)?;
-        let fit = planner::fit(core::slice::from_ref(group), tokens, 0)?;
+        self.sequence.add(group, tokens)?;
         self.row_bytes = sum(self.row_bytes, group.row_bytes(tokens)?)?;
-        self.page_bytes = sum(self.page_bytes, one.page_bytes)?;
-        self.pages = sum(self.pages, one.pages)?;
-        self.row_pages = self.row_pages.max(one.row_pages);
-        self.static_bytes = sum(self.static_bytes, fit.static_bytes)?;
+        self.static_bytes = sum(self.static_bytes, group.static_bytes()?)?;
         Ok(())
     }
 
     fn report(&self, budget: u64) -> Result<kvf_memory_report, Status> {
-        let each = NonZero::new(self.page_bytes).ok_or(Status(KVF_ERR_ARGUMENT))?;
-        let room = budget.saturating_sub(self.static_bytes);
+        let SequenceMemory { page_bytes, pages, row_pages } = self.sequence;
+        if page_bytes == 0 {
+            return Err(Status(KVF_ERR_ARGUMENT));
+        }
+        let fit = Fit::of(page_bytes, self.static_bytes, budget);
         Ok(kvf_memory_report {
             struct_size: 0,
             reserved: 0,
             row_bytes: self.row_bytes,
-            page_bytes: self.page_bytes,
-            pages: self.pages,
-            row_pages: self.row_pages,
-            sequences: room / each,
-            static_bytes: self.static_bytes,
-            spare_bytes: room % each,
+            page_bytes,
+            pages,
+            row_pages,
+            sequences: fit.sequences,
+            static_bytes: fit.static_bytes,
+            spare_bytes: fit.spare_bytes,
         })
     }
 }

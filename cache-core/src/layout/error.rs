@@ -20,8 +20,9 @@ macro_rules! errors {
             /// The rule in words.
             #[must_use]
             pub const fn text(self) -> &'static str {
-                match self {
-                    $(Self::$name => $text,)*
+                match self.c_text().to_str() {
+                    Ok(text) => text,
+                    Err(_) => "",
                 }
             }
 
@@ -29,7 +30,7 @@ macro_rules! errors {
             #[must_use]
             pub const fn c_text(self) -> &'static CStr {
                 match self {
-                    $(Self::$name => terminated(concat!($text, "\0")),)*
+                    $(Self::$name => $text,)*
                 }
             }
         }
@@ -38,68 +39,61 @@ macro_rules! errors {
 
 errors! {
     /// P is not a power of two in `1..=256`.
-    PageTokens = 1 "page_tokens: a power of two from 1 to 256";
+    PageTokens = 1 c"page_tokens: a power of two from 1 to 256";
     /// No layer.
-    Layers = 2 "layers: at least 1";
+    Layers = 2 c"layers: at least 1";
     /// No KV head.
-    Heads = 3 "kv_heads: at least 1";
+    Heads = 3 c"kv_heads: at least 1";
     /// A head of no elements, or a row whose bits do not fill bytes.
-    HeadDim = 4 "head dimension: at least 1, and rows must fill whole bytes";
+    HeadDim = 4 c"head dimension: at least 1, and rows must fill whole bytes";
     /// Not 0, 16, 32, 64 or 128.
-    Align = 5 "align: 16, 32, 64 or 128";
+    Align = 5 c"align: 16, 32, 64 or 128";
     /// An unknown element code, an unknown flag, or a reserved field that is not 0.
-    Format = 6 "format: not set, or not known";
+    Format = 6 c"format: not set, or not known";
     /// An axis where the format has none, or none where it needs one.
-    Axis = 7 "axis: integer formats need token or channel, others have none";
+    Axis = 7 c"axis: integer formats need token or channel, others have none";
     /// A group size that the format does not have.
-    Group = 8 "group: 16, 32, 64, 128 or the whole row; along tokens never the whole row; exact formats have none";
+    Group = 8 c"group: 16, 32, 64, 128 or the whole row; along tokens never the whole row; exact formats have none";
     /// Groups along channels: G does not divide d.
-    GroupDim = 9 "group: must divide the head dimension";
+    GroupDim = 9 c"group: must divide the head dimension";
     /// Groups along tokens: G does not divide P, so that a group would never fill within a page.
-    GroupPage = 10 "group: along tokens it must divide page_tokens, so pages must be at least as long";
+    GroupPage = 10 c"group: along tokens it must divide page_tokens, so pages must be at least as long";
     /// An FP8 format without a scale mode, or another one with.
-    ScaleMode = 11 "scale mode: FP8 formats need one, others have none";
+    ScaleMode = 11 c"scale mode: FP8 formats need one, others have none";
     /// A scale that is fixed for a tensor or head cannot change with the tokens: pages written before would be misread.
-    DynamicScale = 12 "scale: one per tensor or head is fixed before the first page; per token and head is computed";
+    DynamicScale = 12 c"scale: one per tensor or head is fixed before the first page; per token and head is computed";
     /// Powers of two are offered for FP8 scales only.
-    PowerOfTwo = 13 "scale: only FP8 scales can be asked to be powers of two";
+    PowerOfTwo = 13 c"scale: only FP8 scales can be asked to be powers of two";
     /// Not said whether keys are stored before or after RoPE.
-    Rope = 14 "rope state: say none, pre or post";
+    Rope = 14 c"rope state: say none, pre or post";
     /// Quantised keys after RoPE cannot be rotated again.
-    Rerotate = 15 "quantised keys after RoPE cannot be rotated to another position: store them before RoPE, or exactly";
+    Rerotate = 15 c"quantised keys after RoPE cannot be rotated to another position: store them before RoPE, or exactly";
     /// An unknown rotation, a size that is no power of two, parts that do not exist, or fields without a rotation.
-    Rotation = 16 "rotation: hadamard with a size of 2, 4, 8, ... and the parts that it applies to, or nothing at all";
+    Rotation = 16 c"rotation: hadamard with a size of 2, 4, 8, ... and the parts that it applies to, or nothing at all";
     /// n does not divide the head dimension of a rotated part.
-    RotationDim = 17 "rotation: its size must divide the head dimension";
+    RotationDim = 17 c"rotation: its size must divide the head dimension";
     /// A rotation does not commute with RoPE.
-    RotationRope = 18 "rotation of keys: only after RoPE, and then they cannot be rotated to another position";
+    RotationRope = 18 c"rotation of keys: only after RoPE, and then they cannot be rotated to another position";
     /// The latent part belongs to all heads.
-    MlaHeads = 19 "MLA: one latent head";
+    MlaHeads = 19 c"MLA: one latent head";
     /// V is the latent part: it has no format and no size of its own.
-    MlaValue = 20 "MLA: values are the latent part, and have no format or dimension of their own";
+    MlaValue = 20 c"MLA: values are the latent part, and have no format or dimension of their own";
     /// The rope part of MLA is kept exactly.
-    MlaRope = 21 "MLA: the rope part is exact (f32, f16 or bf16)";
+    MlaRope = 21 c"MLA: the rope part is exact (f32, f16 or bf16)";
     /// A rope part where there is no latent part, or none where there is one but only one of format and size.
-    RopePart = 22 "rope part: for MLA only, with format and dimension";
+    RopePart = 22 c"rope part: for MLA only, with format and dimension";
     /// An unknown order, or tokens outermost with groups along tokens.
-    Order = 23 "order: heads or tokens outermost; groups along tokens need heads";
+    Order = 23 c"order: heads or tokens outermost; groups along tokens need heads";
     /// Offsets of some page with an id up to 2^24 would not fit 63 bits.
-    TooLarge = 24 "page: all offsets must fit 63 bits";
+    TooLarge = 24 c"page: all offsets must fit 63 bits";
     /// Unknown flags.
-    Flags = 25 "flags: not known";
+    Flags = 25 c"flags: not known";
     /// A descriptor that `PageLayout::new` did not make, or of another version.
-    Descriptor = 26 "descriptor: not one that this version makes";
+    Descriptor = 26 c"descriptor: not one that this version makes";
     /// A page, layer, head, token or channel that does not exist, or a part that the layout lacks.
-    Index = 27 "page, layer, tensor, head, token or channel does not exist";
+    Index = 27 c"page, layer, tensor, head, token or channel does not exist";
     /// Pages of one layout, read under another.
-    Mismatch = 28 "the pages have another layout";
-}
-
-const fn terminated(text: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(text.as_bytes()) {
-        Ok(text) => text,
-        Err(_) => c"",
-    }
+    Mismatch = 28 c"the pages have another layout";
 }
 
 impl fmt::Display for LayoutError {

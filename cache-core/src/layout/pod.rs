@@ -1,7 +1,7 @@
 //! Plain structs whose fields are listed once: the struct, and its bytes as the hash reads them.
 
 /// Room for the bytes of the largest struct.
-const ROOM: usize = 512;
+pub(super) const ROOM: usize = 512;
 
 /// The bytes of a struct in the order of its fields, each little-endian.
 pub(super) struct Bytes {
@@ -53,7 +53,7 @@ macro_rules! pod {
             $($(#[$field_doc])* pub $field: $type,)*
         }
 
-        const _: () = assert!(size_of::<$name>() == $size && 0 $(+ size_of::<$type>())* == $size && $size <= 512);
+        const _: () = assert!(size_of::<$name>() == $size && 0 $(+ size_of::<$type>())* == $size && $size <= $crate::layout::pod::ROOM);
 
         impl $crate::layout::pod::Words for $name {
             fn put(&self, bytes: &mut $crate::layout::pod::Bytes) {

@@ -34,7 +34,10 @@ impl fmt::Display for PlannerError {
             Self::Layout => "layout: not one that this version makes",
             Self::Window => "window: at least 1 token; a ring needs a window",
             Self::Chunk => "chunk: at least 1 token is added at a time",
-            Self::Residual => "residual: needs a quantised layout without a window and an exact one of the same shape",
+            Self::Residual => {
+                "residual: needs a quantised layout without a window and an exact one of the same shape; in the manner of KIVI \
+                 also a length that the group of K divides, and groups of V along channels"
+            },
             Self::NoPages => "K and V keep different tokens: no page holds both",
             Self::Groups => "groups: at least 1",
             Self::Config(error) => return error.fmt(f),

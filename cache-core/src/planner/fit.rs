@@ -30,24 +30,47 @@ pub struct Fit {
     pub spare_bytes: u64,
 }
 
+impl SequenceMemory {
+    /// Adds what the sequence takes in one more group when it has `tokens` tokens. O(1).
+    ///
+    /// # Errors
+    /// Those of [`GroupMemory::check`], `NoPages`, `Overflow`.
+    pub fn add(&mut self, group: &GroupMemory<'_>, tokens: u64) -> Result<(), PlannerError> {
+        let plus = |a: u64, b: u64| a.checked_add(b).ok_or(PlannerError::Overflow);
+        let count = group.pages(tokens)?;
+        let pages = plus(count.open, count.sealed)?;
+        // The row of a window has entries for dropped pages too, unless it is a ring.
+        let entries = ceil(tokens, u64::from(group.layout.page_tokens));
+        *self = Self {
+            page_bytes: plus(self.page_bytes, group.page_bytes(tokens)?)?,
+            pages: plus(self.pages, pages)?,
+            row_pages: self.row_pages.max(if group.ring { pages } else { entries }),
+        };
+        Ok(())
+    }
+}
+
+impl Fit {
+    /// What fits `budget` bytes when a sequence takes `each` and `static_bytes` are there once. O(1).
+    #[must_use]
+    pub fn of(each: u64, static_bytes: u64, budget: u64) -> Self {
+        let room = budget.saturating_sub(static_bytes);
+        let sequences = room.checked_div(each).unwrap_or(0);
+        let page_bytes = sequences.saturating_mul(each); // at most `room`
+        Self { sequences, page_bytes, static_bytes, spare_bytes: room.saturating_sub(page_bytes) }
+    }
+}
+
 /// Bytes of the pages of one sequence of `tokens` tokens. O(groups).
 ///
 /// # Errors
-/// `Groups`, those of [`GroupMemory::check`], `NoPages`, `Overflow`.
+/// `Groups`, and as [`SequenceMemory::add`].
 pub fn sequence_memory(groups: &[GroupMemory<'_>], tokens: u64) -> Result<SequenceMemory, PlannerError> {
     if groups.is_empty() {
         return Err(PlannerError::Groups);
     }
     let mut total = SequenceMemory::default();
-    for group in groups {
-        let count = group.pages(tokens)?;
-        let pages = count.open.checked_add(count.sealed).ok_or(PlannerError::Overflow)?;
-        total.pages = total.pages.checked_add(pages).ok_or(PlannerError::Overflow)?;
-        total.page_bytes = total.page_bytes.checked_add(group.page_bytes(tokens)?).ok_or(PlannerError::Overflow)?;
-        // The row of a window has entries for dropped pages too, unless it is a ring.
-        let entries = ceil(tokens, u64::from(group.layout.page_tokens));
-        total.row_pages = total.row_pages.max(if group.ring { pages } else { entries });
-    }
+    groups.iter().try_for_each(|group| total.add(group, tokens))?;
     Ok(total)
 }
 
@@ -70,16 +93,10 @@ pub fn row_bytes_of(groups: &[GroupMemory<'_>], tokens: u64) -> Result<u64, Plan
 /// As [`sequence_memory`].
 pub fn fit(groups: &[GroupMemory<'_>], tokens: u64, budget: u64) -> Result<Fit, PlannerError> {
     let each = sequence_memory(groups, tokens.max(1))?.page_bytes;
-    let once = groups.iter().try_fold(0_u64, |sum, group| {
-        let (open, sealed) = group.layouts();
-        let residual = if group.residual.exact().is_some() { open.static_scale_bytes() } else { 0 };
-        sum.checked_add(sealed.static_scale_bytes())?.checked_add(residual)
-    });
-    let static_bytes = once.ok_or(PlannerError::Overflow)?;
-    let room = budget.saturating_sub(static_bytes);
-    let sequences = room.checked_div(each).unwrap_or(0);
-    let page_bytes = sequences.saturating_mul(each); // at most `room`
-    Ok(Fit { sequences, page_bytes, static_bytes, spare_bytes: room.saturating_sub(page_bytes) })
+    let once = groups
+        .iter()
+        .try_fold(0_u64, |sum, group| sum.checked_add(group.static_bytes()?).ok_or(PlannerError::Overflow))?;
+    Ok(Fit::of(each, once, budget))
 }
 
 /// Pages of a layout that a budget of bytes holds, the NULL page not counted. O(1).

@@ -85,7 +85,7 @@ impl<'a> GroupMemory<'a> {
             let layout = self.layout;
             return sum([&layout.k, &layout.v, &layout.rope_part].map(|part| bytes_of(layout, part, rows)));
         };
-        let split = self.residual.split(rows, true, self.layout.page_tokens);
+        let split = self.residual.split(rows, self.layout.page_tokens);
         sum([
             bytes_of(self.layout, &self.layout.k, split.k_quantised),
             bytes_of(self.layout, &self.layout.v, split.v_quantised),
@@ -111,7 +111,7 @@ impl<'a> GroupMemory<'a> {
                 // comes, and are until another has come.
                 let chunks = u64::from(self.chunk).saturating_mul(2);
                 let most = u64::from(recent).saturating_add(p).saturating_sub(1).saturating_add(chunks);
-                let split = self.residual.split(tokens, true, self.layout.page_tokens);
+                let split = self.residual.split(tokens, self.layout.page_tokens);
                 let kept = ceil(u64::from(sinks), p);
                 let open = all.min(ceil(most, p).saturating_add(kept));
                 return Ok(PageCount { open, sealed: split.k_quantised.checked_div(p).unwrap_or(0) });
@@ -134,8 +134,17 @@ impl<'a> GroupMemory<'a> {
         open.checked_add(sealed).ok_or(PlannerError::Overflow)
     }
 
+    /// Bytes that are there once, outside pages: the scales of its layouts. O(1).
+    ///
+    /// # Errors
+    /// `Overflow`.
+    pub fn static_bytes(&self) -> Result<u64, PlannerError> {
+        sum([Some(self.layout), self.residual.exact()]
+            .map(|layout| Some(layout.map_or(0, PageLayout::static_scale_bytes))))
+    }
+
     /// Layouts of open and of sealed pages.
-    pub(super) const fn layouts(&self) -> (&PageLayout, &PageLayout) {
+    const fn layouts(&self) -> (&PageLayout, &PageLayout) {
         match self.residual.exact() {
             Some(exact) => (exact, self.layout),
             None => (self.layout, self.layout),

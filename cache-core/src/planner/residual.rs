@@ -10,7 +10,8 @@ pub enum Residual<'a> {
     #[default]
     None,
     /// At least the last `recent` tokens; whole pages are quantised as soon as that many are left. This is a group whose open
-    /// pages come from one pool and whose sealed ones from another.
+    /// pages come from one pool and whose sealed ones from another. What the last token reads as sealed by
+    /// [`SealSchedule`](crate::SealSchedule) is what is quantised here; with `recent` = 0, what the next one reads.
     PageAligned {
         /// Layout of exact pages.
         exact: &'a PageLayout,
@@ -45,14 +46,12 @@ pub struct Split {
 }
 
 impl Residual<'_> {
-    /// What is in which form once `tokens` tokens are there. It depends on their number only, not on how they came. O(1).
-    ///
-    /// `quantised` says whether tokens are quantised where there is no residual, `page_tokens` is P.
+    /// What is in which form once `tokens` tokens are there. It depends on their number only, not on how they came;
+    /// `page_tokens` is P. O(1).
     #[must_use]
-    pub fn split(&self, tokens: u64, quantised: bool, page_tokens: u32) -> Split {
+    pub fn split(&self, tokens: u64, page_tokens: u32) -> Split {
         let (k, v) = match *self {
-            Self::None if quantised => (tokens, tokens),
-            Self::None => (0, 0),
+            Self::None => (tokens, tokens),
             Self::PageAligned { recent, sinks, .. } => {
                 let sealed = whole(tokens.saturating_sub(recent.into()), page_tokens);
                 let kept = u64::from(sinks).checked_next_multiple_of(u64::from(page_tokens.max(1))).unwrap_or(u64::MAX);

@@ -12,6 +12,8 @@ use core::ops::Range;
 use super::coder::{Coder, cast};
 use super::error::QuantError;
 use super::format::Fp8Kind;
+use super::fp4::{MXFP4_BLOCK, NVFP4_BLOCK, e8m0};
+use super::ggml::{BLOCK, Q4_0_BYTES, Q8_0_BYTES};
 use super::page::{Bytes, RowCodec};
 use super::rounding::f16_to_f32;
 use super::slices::{pieces, pieces_mut};
@@ -41,7 +43,7 @@ impl RowCodec<'_> {
         out: &mut [f32],
     ) -> Result<(), QuantError> {
         self.each_block(page, layer, head, tokens, out, |from, out| {
-            self.decode(from.codes, from.scales, from.zeros, from.fixed, out)?;
+            self.decode(from, out)?;
             self.bound(from, out)
         })
     }
@@ -85,11 +87,11 @@ impl RowCodec<'_> {
             Coder::Fp8Static(kind) => {
                 out.iter_mut().for_each(|x| *x = fp8(kind, *x, from.fixed, kind.greatest()));
             }
-            Coder::Q8_0 => ggml(out, from.codes, 34, |d| d * 0.5, 127.0),
+            Coder::Q8_0 => ggml_blocks(out, from.codes, Q8_0_BYTES, |d| d * 0.5, 127.0),
             // Codes reach +7 only: a value of the other sign and the same magnitude is off by a whole step.
-            Coder::Q4_0 => ggml(out, from.codes, 18, |d| d, 8.0),
+            Coder::Q4_0 => ggml_blocks(out, from.codes, Q4_0_BYTES, |d| d, 8.0),
             Coder::Nvfp4 => {
-                for (out, &scale) in pieces_mut(out, 16).zip(from.scales) {
+                for (out, &scale) in pieces_mut(out, NVFP4_BLOCK).zip(from.scales) {
                     let (stored, least) = (Fp8Kind::E4m3Fn.decode(scale), 0.000_977); // half of 2^-9
                     let coarse = (stored * 0.062_5).max(least) * from.fixed;
                     let step = stored * from.fixed;
@@ -98,8 +100,8 @@ impl RowCodec<'_> {
                 }
             }
             Coder::Mxfp4 => {
-                for (out, &scale) in pieces_mut(out, 32).zip(from.scales) {
-                    let step = power_of_two(scale);
+                for (out, &scale) in pieces_mut(out, MXFP4_BLOCK).zip(from.scales) {
+                    let step = e8m0(scale);
                     // A group's greatest value is below 8 steps, and 6 is the last code.
                     out.iter_mut().for_each(|x| *x = fp4(*x, step, 2.0 * step));
                 }
@@ -136,8 +138,8 @@ fn fp8(kind: Fp8Kind, x: f32, scale: f32, end: f32) -> f32 {
 }
 
 /// Blocks with an f16 step in front: `of` the step, plus what rounding it moves the furthest of `most` codes.
-fn ggml(out: &mut [f32], blocks: &[u8], bytes: usize, of: impl Fn(f32) -> f32, most: f32) {
-    for (out, block) in pieces_mut(out, 32).zip(pieces(blocks, bytes)) {
+fn ggml_blocks(out: &mut [f32], blocks: &[u8], bytes: usize, of: impl Fn(f32) -> f32, most: f32) {
+    for (out, block) in pieces_mut(out, BLOCK).zip(pieces(blocks, bytes)) {
         let d = block.first_chunk().map_or(f32::NAN, |&d| f16_to_f32(u16::from_le_bytes(d)).abs());
         let rounded = nearest(d, F16);
         // Codes are computed with the reciprocal, in f32.
@@ -155,10 +157,6 @@ fn fp4(x: f32, step: f32, beyond: f32) -> f32 {
     };
     let half = if step > 0.0 { half * step } else { 0.0 };
     if code < 5.0 { half * SLACK } else { half.max(beyond) * SLACK + if step > 0.0 { 0.0 } else { beyond } }
-}
-
-fn power_of_two(scale: u8) -> f32 {
-    if scale == 0 { f32::MIN_POSITIVE * 0.5 } else { f32::from_bits(u32::from(scale) << 23) }
 }
 
 /// The most that a logit `scale * q.k` changes over keys whose [errors](RowCodec::error_bounds) are rows of `errors`, as long as

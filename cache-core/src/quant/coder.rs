@@ -3,7 +3,7 @@
 use super::error::{NonFinite, QuantError, Report};
 use super::format::{BLOCK, Fp8Kind, Groups, IntBits, IntFormat};
 use super::fp8_scale::{ScaleRule, row_scales};
-use super::page::RowCodec;
+use super::page::{Bytes, RowCodec};
 use super::range::{greatest_finite, survey};
 use super::rounding::{bf16_nearest_saturating, f16_nearest_saturating, f16_to_f32};
 use super::slices::{pieces, pieces_mut};
@@ -73,14 +73,8 @@ impl Coder {
 /// Whole blocks of one head, in the sections of a page.
 impl RowCodec<'_> {
     #[inline(always)]
-    pub(super) fn decode(
-        &self,
-        codes: &[u8],
-        scales: &[u8],
-        zeros: &[u8],
-        fixed: f32,
-        out: &mut [f32],
-    ) -> Result<(), QuantError> {
+    pub(super) fn decode(&self, from: &Bytes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
+        let &Bytes { codes, scales, zeros, fixed } = from;
         match self.coder {
             Coder::F32 => words(codes).zip(out).for_each(|(word, to)| *to = f32::from_ne_bytes(word)),
             Coder::F16 => words(codes).zip(out).for_each(|(word, to)| *to = f16_to_f32(u16::from_ne_bytes(word))),

@@ -83,7 +83,7 @@ pub fn mxfp4_decode(codes: &[u8], scales: &[u8], out: &mut [f32]) -> Result<(), 
 
 /// `2^(scale - 127)`.
 #[inline(always)]
-fn e8m0(scale: u8) -> f32 {
+pub(super) fn e8m0(scale: u8) -> f32 {
     f32::from_bits(if scale == 0 { 1 << 22 } else { u32::from(scale) << 23 })
 }
 

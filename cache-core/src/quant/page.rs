@@ -86,9 +86,7 @@ impl<'a> RowCodec<'a> {
         tokens: Range<u32>,
         out: &mut [f32],
     ) -> Result<(), QuantError> {
-        let decode =
-            |from: &Bytes<'_>, out: &mut [f32]| self.decode(from.codes, from.scales, from.zeros, from.fixed, out);
-        self.each_block(page, layer, head, tokens, out, decode)?;
+        self.each_block(page, layer, head, tokens, out, |from, out| self.decode(from, out))?;
         self.rotation.revert(out, self.dim(), layer, head)
     }
 

@@ -1,4 +1,4 @@
-//! Faults that other libraries have had, by their number in the ledger of such reports.
+//! Faults that other libraries have had. The numbers are those of a list of public reports that is not in this repository.
 
 use kvfolio::quant::fp8_scale::{ScaleRule, row_scales};
 use kvfolio::quant::*;

@@ -90,7 +90,7 @@ fn signs_differ_by_seed_layer_and_head() {
     assert_ne!(Rotation::of(128, 1).unwrap().with_signs(1), Rotation::of(128, 1).unwrap().with_signs(2));
 }
 
-/// 38: 4 bits are useless for keys with an outlier channel, unless rotated.
+/// 4 bits are useless for keys with an outlier channel, unless rotated.
 #[test]
 fn rotation_tames_an_outlier() {
     let mut rng = Rng(3);

@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use clap::Args;
 use half::f16;
-use kvfolio::layout::{PageLayout, PageLayoutSpec, Tensor};
+use kvfolio::layout::{ElementCode, PageLayout, PageLayoutSpec, Tensor};
 use kvfolio::quant::{NonFinite, RowCodec, fp4, logit_bound, output_bound, variation_bound};
 
 use crate::format;
@@ -124,9 +124,9 @@ fn head(options: &Options, layout: &PageLayout, tensor: Tensor, rows: &[f32], he
     let of = |token: &[f32]| token[head * options.head_dim..][..options.head_dim].to_vec();
     let exact: Vec<f32> = rows.chunks(row).flat_map(of).collect();
     // What would be calibrated: the scale that the greatest value needs.
-    let scale = match layout.part(tensor).format.element.name() {
-        "nvfp4" => fp4::nvfp4_tensor_scale(&exact),
-        "e5m2" => exact.iter().fold(1e-6, |most: f32, x| most.max(x.abs())) / 57_000.0,
+    let scale = match layout.part(tensor).format.element {
+        ElementCode::NVFP4 => fp4::nvfp4_tensor_scale(&exact),
+        ElementCode::FP8_E5M2 => exact.iter().fold(1e-6, |most: f32, x| most.max(x.abs())) / 57_000.0,
         _ => exact.iter().fold(1e-6, |most: f32, x| most.max(x.abs())) / 239.0,
     };
     let scales = vec![scale; layout.part(tensor).static_scales as usize];

@@ -76,7 +76,9 @@ pub(crate) fn words(format: &TensorFormat) -> String {
         let option = if format.scale.get() != 0 { format.scale.name() } else { format.axis.name() };
         text.push_str(&format!(":{option}"));
     }
-    if format.group != 0 && !matches!(format.element.name(), "q8_0" | "q4_0" | "nvfp4" | "mxfp4") {
+    let has_own =
+        matches!(format.element, ElementCode::Q8_0 | ElementCode::Q4_0 | ElementCode::NVFP4 | ElementCode::MXFP4);
+    if format.group != 0 && !has_own {
         text.push_str(&format!(":g{}", format.group));
     }
     text

@@ -131,7 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<String, String> {
     if options.json {
         return serde_json::to_string_pretty(&report).map(|text| text + "\n").map_err(|error| error.to_string());
     }
-    Ok(crate::show::table(&crate::show::lines(&facts(&report))))
+    Ok(crate::show::table(&facts(&report)))
 }
 
 fn model(options: &Options, catalog: &Catalog) -> Result<Model, String> {
@@ -194,17 +194,15 @@ fn layout(options: &Options, model: &Model, layers: u32, pair: Pair) -> Result<P
 
 const F16: Pair = Pair { k: TensorFormat::F16, v: TensorFormat::F16, residual: false };
 
-/// The model as groups of layers: full and windowed ones, and of the full ones those at the edges apart.
-fn groups(options: &Options, model: &Model, pair: Pair) -> Result<Vec<Layers>, String> {
+/// The model as groups of layers: full and windowed ones, and of the full ones those at the edges apart. `recent` tokens of
+/// full layers stay exact.
+fn groups(options: &Options, model: &Model, pair: Pair, recent: u32) -> Result<Vec<Layers>, String> {
     let full = model.layers - model.window_layers;
     let edges = (options.exact_edges.saturating_mul(2)).min(model.layers);
     if edges > 0 && model.window_layers > 0 {
         return Err("--exact-edges: not for models with windowed layers".into());
     }
-    let exact = layout(options, model, 1, F16)?;
-    let quantised = layout(options, model, 1, pair)?;
-    let recent = options.residual.unwrap_or(if pair.residual { 128 } else { 0 });
-    if recent > 0 && (!quantised.is_lossy() || exact.is_lossy()) {
+    if recent > 0 && !layout(options, model, 1, pair)?.is_lossy() {
         return Err("--residual: the format is exact already".into());
     }
     let parts = [(edges, F16, 0), (full.saturating_sub(edges), pair, 0), (model.window_layers, pair, model.window)];
@@ -220,8 +218,7 @@ fn groups(options: &Options, model: &Model, pair: Pair) -> Result<Vec<Layers>, S
 }
 
 /// The groups as the planner wants them.
-fn memory<'a>(options: &Options, groups: &'a [Layers]) -> Vec<GroupMemory<'a>> {
-    let recent = options.residual.unwrap_or(128);
+fn memory<'a>(options: &Options, groups: &'a [Layers], recent: u32) -> Vec<GroupMemory<'a>> {
     let one = |group: &'a Layers| {
         let residual =
             group.exact.as_ref().map_or(Residual::None, |exact| Residual::PageAligned { exact, recent, sinks: 0 });
@@ -233,8 +230,10 @@ fn memory<'a>(options: &Options, groups: &'a [Layers]) -> Vec<GroupMemory<'a>> {
 
 fn report(options: &Options, model: &Model, budget: u64) -> Result<Report, String> {
     let text = |error: planner::PlannerError| error.to_string();
-    let (groups, plain) = (groups(options, model, pair(options)?)?, groups(options, model, F16)?);
-    let (memory, f16) = (memory(options, &groups), memory(options, &plain));
+    let pair = pair(options)?;
+    let recent = options.residual.unwrap_or(if pair.residual { 128 } else { 0 });
+    let (groups, plain) = (groups(options, model, pair, recent)?, groups(options, model, F16, 0)?);
+    let (memory, f16) = (memory(options, &groups, recent), memory(options, &plain, 0));
     let room = budget.saturating_sub(options.weights_bytes);
     let fit = planner::fit(&memory, options.tokens, room).map_err(text)?;
     let each = planner::sequence_memory(&memory, options.tokens).map_err(text)?;

@@ -28,13 +28,8 @@ pub(crate) fn ratio(a: u64, b: u64) -> String {
     format!("{:.3}x", a as f64 / b.max(1) as f64)
 }
 
-/// Name and value, one line each.
-pub(crate) fn lines(facts: &[(String, String)]) -> Vec<(&str, &str)> {
-    facts.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
-}
-
-/// Lines with their values in one column.
-pub(crate) fn table(lines: &[(&str, &str)]) -> String {
+/// Names and values, one line each, with the values in one column.
+pub(crate) fn table(lines: &[(String, String)]) -> String {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
     lines.iter().map(|(name, value)| format!("{name:<width$}{value}\n")).collect()
 }

@@ -64,6 +64,8 @@ fn windows_residuals_and_edges_are_groups_of_their_own() {
     assert_eq!((&kivi["pools"][0]["keys"], &kivi["pools"][1]["keys"]), (&"f16".into(), &"int2:channel:g32".into()));
     assert_eq!(kivi["pools"][1]["pages_per_sequence"], (4096 - 128) / 32);
     assert_eq!(kivi["row_bytes"], 128 * 524_288_u64 + (4096 - 128) * 98_304);
+    let recent = json("--model llama-2-7b --format int4:g32 --residual 64 --card a100-80g");
+    assert_eq!(recent["row_bytes"], 64 * 524_288_u64 + (4096 - 64) * 163_840);
     let edges = json("--model qwen2.5-7b --format int4:g32 --exact-edges 2 --card rtx4090-24g");
     assert_eq!((&edges["pools"][0]["layers"], &edges["pools"][0]["keys"]), (&4.into(), &"f16".into()));
     assert_eq!(edges["token_bytes"], 4 * 2048 + 24 * 640);
