@@ -185,10 +185,10 @@ impl RawPages {
         }
     }
 
-    /// Whether all elements of one head of a page are finite. `isa` is resolved.
+    /// Whether all elements of one head of a page are finite.
     ///
     /// # Safety
-    /// As [`RawPages::load_head`].
+    /// As [`RawPages::load_head`]; `isa` is resolved.
     pub(crate) unsafe fn is_head_finite(&self, isa: Isa, is_k: bool, page: u32, head: u32) -> bool {
         let d = self.geometry.head_dim as usize;
         (0..self.geometry.page_tokens).all(|slot| {

@@ -123,6 +123,7 @@ struct SplitRow<'a> {
     mask: Mask,
     begin: u32,
     end: u32,
+    /// Resolved.
     isa: Isa,
     /// [`buffer_floats`]
     buffer: *mut f32,
@@ -156,7 +157,7 @@ impl SplitRow<'_> {
     /// As [`Source::keys`].
     #[inline(always)]
     unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
-        let codec = if is_k { &self.quant.k } else { &self.quant.v };
+        let part = if is_k { &self.quant.k } else { &self.quant.v };
         let mut first = 0;
         // SAFETY: the caller's promise.
         for run in unsafe { self.table_row.readable(self.mask) } {
@@ -165,7 +166,7 @@ impl SplitRow<'_> {
                 // SAFETY: the entry was checked to be in 1..=N.
                 let page = unsafe { self.quant.page(run.entry as u32) };
                 // SAFETY: the caller's promise.
-                unsafe { self.decode(codec, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
+                unsafe { self.decode(part, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
             } else if let Some(exact) = self.exact {
                 let stride = if is_k { exact.k_strides.token } else { exact.v_strides.token };
                 // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
@@ -186,7 +187,7 @@ impl SplitRow<'_> {
     #[inline(always)]
     unsafe fn decode(
         &self,
-        codec: &Part<'_>,
+        part: &Part<'_>,
         page: &[u8],
         head: u32,
         (from, to): (u32, u32),
@@ -196,7 +197,7 @@ impl SplitRow<'_> {
         let d = self.quant.dim;
         let place = Place { layer: self.quant.layer, head };
         let step = buffer_rows(self.quant);
-        let block = codec.block_tokens();
+        let block = part.block_tokens();
         let mut at = from;
         while at < to {
             // Whole blocks are decoded; those that no query reads are left out.
@@ -204,7 +205,8 @@ impl SplitRow<'_> {
             let end = to.next_multiple_of(block).min(begin + step);
             // SAFETY: at most `step` rows, which the buffer holds.
             let rows = unsafe { core::slice::from_raw_parts_mut(self.buffer, (end - begin) as usize * d) };
-            if rows::read(self.isa, codec, page, place, begin..end, rows).is_err() {
+            // SAFETY: the set was resolved.
+            if unsafe { rows::read(self.isa, part, page, place, begin..end, rows) }.is_err() {
                 rows.fill(f32::NAN);
             }
             let end = end.min(to);

@@ -7,7 +7,7 @@ use kvfolio::quant::NonFinite;
 use super::part::{Part, Place};
 use super::rows;
 use super::view::{Quant, RawQuant, check_scratch, encode_scratch, error};
-use crate::cpu::{Isa, RawPages};
+use crate::cpu::{Isa, RawPages, check_array};
 use crate::error::{Error, ensure};
 
 /// An exact page, and the quantised page that gets its tokens.
@@ -40,7 +40,8 @@ pub unsafe fn seal_raw(
 ) -> Result<(), Error> {
     let quant = pages.checked()?;
     quant.check_exact(exact)?;
-    ensure(n == 0 || (!seals.is_null() && seals.is_aligned()), Error::Null)?;
+    let isa = isa.resolved();
+    check_array(seals, n)?;
     check_scratch(scratch.0, scratch.1, encode_scratch(pages.layout))?;
     // SAFETY: the scratch has that many floats; the caller's promise.
     let rows = unsafe { core::slice::from_raw_parts_mut(scratch.0, quant.page_tokens as usize * quant.dim) };
@@ -52,7 +53,7 @@ pub unsafe fn seal_raw(
         for head in 0..if on == NonFinite::Reject { quant.heads } else { 0 } {
             for is_k in [true, false] {
                 // SAFETY: the source was checked; the caller's promise.
-                ensure(unsafe { exact.is_head_finite(isa.resolved(), is_k, seal.source, head) }, Error::NonFinite)?;
+                ensure(unsafe { exact.is_head_finite(isa, is_k, seal.source, head) }, Error::NonFinite)?;
             }
         }
     }
@@ -63,7 +64,7 @@ pub unsafe fn seal_raw(
         for head in 0..quant.heads {
             for (is_k, part) in [(true, &quant.k), (false, &quant.v)] {
                 // SAFETY: as above.
-                unsafe { write_head(&quant, isa.resolved(), exact, (seal.source, head, is_k), part, page, rows) }?;
+                unsafe { write_head(&quant, isa, exact, (seal.source, head, is_k), part, page, rows) }?;
             }
         }
     }
@@ -73,7 +74,7 @@ pub unsafe fn seal_raw(
 /// One head of a page: from where it is stored, or by way of floats.
 ///
 /// # Safety
-/// The source was checked.
+/// The source was checked, and `isa` is resolved.
 unsafe fn write_head(
     quant: &Quant<'_>,
     isa: Isa,
@@ -99,5 +100,6 @@ unsafe fn write_head(
     // SAFETY: the caller's promise.
     unsafe { exact.load_head(is_k, source, head, x) };
     part.rotate(x, quant.layer, head).map_err(error)?;
-    rows::write(isa, part, page, place, tokens, x, NonFinite::Sanitise).map_err(error)
+    // SAFETY: the caller's promise.
+    unsafe { rows::write(isa, part, page, place, tokens, x) }.map_err(error)
 }

@@ -4,7 +4,7 @@ use kvfolio::layout::{PageLayout, Tensor};
 use kvfolio::quant::QuantError;
 
 use super::part::Part;
-use crate::cpu::{Geometry, RawPages};
+use crate::cpu::{Geometry, RawPages, check_array};
 use crate::error::{Error, ensure};
 
 /// Pages of one layer under a layout.
@@ -131,5 +131,5 @@ pub(super) fn error(error: QuantError) -> Error {
 /// Whether a scratch of `floats` at an address is enough.
 pub(super) fn check_scratch(scratch: *const f32, floats: u64, needed: u64) -> Result<(), Error> {
     ensure(floats >= needed, Error::Scratch)?;
-    crate::cpu::check_floats(scratch, needed as usize)
+    check_array(scratch, needed as usize)
 }

@@ -8,7 +8,7 @@ use kvfolio::quant::{Fp8Kind, Groups, IntFormat, QuantError, fp8, ggml, int, sym
 use super::super::kind::{Form, Kind, Run};
 use super::shape::{BUFFER, CHANNELS, bits, sections, shape, step};
 use crate::cpu::element::{Bf16, Element, F16, with_element};
-use crate::cpu::{Dtype, Isa};
+use crate::cpu::{Dtype, Isa, per_isa};
 
 /// An array, which needs no memory if it is empty.
 ///
@@ -79,32 +79,21 @@ impl Store for F16 {
     }
 }
 
-/// Decodes; `isa` is resolved.
+/// Decodes.
 ///
 /// # Safety
-/// All that the form, which is valid, and the run name is valid.
+/// All that the form, which is valid, and the run name is valid; `isa` is resolved.
 pub(super) unsafe fn decode_run(isa: Isa, dtype: Dtype, form: &Form, run: &Run) -> Result<(), QuantError> {
-    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
-    with_element!(dtype, E => unsafe {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => decode_avx2::<E>(form, run),
-            _ => decode_portable::<E>(form, run),
-        }
-    })
+    // SAFETY: the caller's promise.
+    with_element!(dtype, E => unsafe { decode_for::<E>(isa, form, run) })
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn decode_avx2<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { decode_blocks::<E>(form, run) }
-}
-
-#[inline(never)]
-unsafe fn decode_portable<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { decode_blocks::<E>(form, run) }
+per_isa! {
+    /// # Safety
+    /// As [`decode_run`].
+    unsafe fn decode_for[E: Store][E](form: &Form, run: &Run) -> Result<(), QuantError> {
+        decode_blocks::<E>(form, run)
+    }
 }
 
 #[inline(always)]

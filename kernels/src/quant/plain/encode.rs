@@ -8,7 +8,7 @@ use kvfolio::quant::{Fp8Kind, Groups, IntFormat, NonFinite, QuantError, Report, 
 use super::super::kind::{Form, Kind, Run};
 use super::shape::{BUFFER, CHANNELS, bits, sections, shape, step};
 use crate::cpu::element::{Element, with_element};
-use crate::cpu::{Dtype, Isa};
+use crate::cpu::{Dtype, Isa, per_isa};
 
 /// An array, which needs no memory if it is empty.
 ///
@@ -47,10 +47,10 @@ impl Sections<'_> {
     }
 }
 
-/// Encodes; `isa` is resolved.
+/// Encodes.
 ///
 /// # Safety
-/// All that the form, which is valid, and the run name is valid.
+/// All that the form, which is valid, and the run name is valid; `isa` is resolved.
 pub(super) unsafe fn encode_run(
     isa: Isa,
     dtype: Dtype,
@@ -58,27 +58,16 @@ pub(super) unsafe fn encode_run(
     run: &Run,
     on: NonFinite,
 ) -> Result<Report, QuantError> {
-    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
-    with_element!(dtype, E => unsafe {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => encode_avx2::<E>(form, run, on),
-            _ => encode_portable::<E>(form, run, on),
-        }
-    })
+    // SAFETY: the caller's promise.
+    with_element!(dtype, E => unsafe { encode_for::<E>(isa, form, run, on) })
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn encode_avx2<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { encode_blocks::<E>(form, run, on) }
-}
-
-#[inline(never)]
-unsafe fn encode_portable<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { encode_blocks::<E>(form, run, on) }
+per_isa! {
+    /// # Safety
+    /// As [`encode_run`].
+    unsafe fn encode_for[E: Element][E](form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+        encode_blocks::<E>(form, run, on)
+    }
 }
 
 /// As [`encode_run`].
