@@ -40,6 +40,7 @@ pub(crate) use isa::per_isa;
 pub(crate) use lanes::{LANES, Rows};
 pub(crate) use mask::Mask;
 pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
+pub(crate) use pages::{page_id, slot_place};
 pub(crate) use table::{Row, Run};
 pub(crate) use tile::{Chunk, Heads, Source};
 

@@ -55,7 +55,8 @@ fn buffer_floats(quant: &Quant<'_>) -> u64 {
 
 /// Attention over pages of two pools. Without `exact` every page must be quantised.
 ///
-/// Complexity: O(rows * heads * tokens read * d), and for each KV head of a row the decoding of its quantised tokens.
+/// Complexity: O(rows * heads * tokens read * d), and for each 4 query heads of a KV head, or less, the decoding of the row's
+/// quantised tokens; the tables of the rows are read twice more.
 ///
 /// # Errors
 /// Any argument error; nothing has been written then.
@@ -140,17 +141,13 @@ impl SplitRow<'_> {
     /// # Safety
     /// As [`Row::readable`].
     unsafe fn check(&self) -> Result<u32, Error> {
-        let mut tokens = 0;
+        let page = |run: &Run| match self.exact {
+            _ if self.is_quant(run) => self.quant.id(i64::from(run.entry)),
+            Some(exact) => exact.page(i64::from(run.entry)),
+            None => Err(Error::Page),
+        };
         // SAFETY: the caller's promise.
-        for run in unsafe { self.table_row.readable(self.mask) } {
-            match self.exact {
-                _ if self.is_quant(&run) => self.quant.id(i64::from(run.entry))?,
-                Some(exact) => exact.page(i64::from(run.entry))?,
-                None => return Err(Error::Page),
-            };
-            tokens += run.tokens;
-        }
-        Ok(tokens)
+        unsafe { self.table_row.check(self.mask, page) }
     }
 
     /// # Safety
@@ -168,12 +165,8 @@ impl SplitRow<'_> {
                 // SAFETY: the caller's promise.
                 unsafe { self.decode(part, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
             } else if let Some(exact) = self.exact {
-                let stride = if is_k { exact.k_strides.token } else { exact.v_strides.token };
                 // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
-                let base = unsafe {
-                    let page = run.entry as u32;
-                    if is_k { exact.k_row(page, run.slot, head) } else { exact.v_row(page, run.slot, head) }
-                };
+                let (base, stride) = unsafe { exact.row(is_k, run.entry as u32, run.slot, head) };
                 f(first, Chunk::Stored(Rows { base, stride, tokens }));
             }
             first += tokens;

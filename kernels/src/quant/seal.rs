@@ -86,10 +86,9 @@ unsafe fn write_head(
 ) -> Result<(), Error> {
     let (place, tokens) = (Place { layer: quant.layer, head }, 0..quant.page_tokens);
     if !part.rotates() {
-        let step = if is_k { exact.k_strides.token } else { exact.v_strides.token };
         // SAFETY: the view has P rows of each head; the caller's promise.
         let is_done = unsafe {
-            let row = if is_k { exact.k_row(source, 0, head) } else { exact.v_row(source, 0, head) };
+            let (row, step) = exact.row(is_k, source, 0, head);
             let from = (row.cast_const(), step as usize);
             rows::write_stored(isa, part, page, place, tokens.clone(), exact.geometry.dtype, from)
         };

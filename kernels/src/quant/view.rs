@@ -4,7 +4,7 @@ use kvfolio::layout::{PageLayout, Tensor};
 use kvfolio::quant::QuantError;
 
 use super::part::Part;
-use crate::cpu::{Geometry, RawPages, check_array};
+use crate::cpu::{Geometry, RawPages, check_array, page_id, slot_place};
 use crate::error::{Error, ensure};
 
 /// Pages of one layer under a layout.
@@ -94,15 +94,12 @@ impl Quant<'_> {
     /// The page with an id that C or a table gave, or why there is none.
     #[inline]
     pub(super) fn id(&self, id: i64) -> Result<u32, Error> {
-        ensure(id != 0, Error::NullPage)?;
-        ensure(id > 0 && id <= i64::from(self.n_pages), Error::Page)?;
-        Ok(id as u32)
+        page_id(id, self.n_pages)
     }
 
     /// Page and offset of a slot.
     pub(super) fn place(&self, slot: i64) -> Result<(u32, u32), Error> {
-        let page = self.id(slot >> self.page_tokens.trailing_zeros()).map_err(|_| Error::Slot)?;
-        Ok((page, slot as u32 & (self.page_tokens - 1)))
+        slot_place(slot, self.page_tokens, self.n_pages).ok_or(Error::Slot)
     }
 
     /// Whether exact pages have the same shape.
