@@ -10,6 +10,7 @@ use super::structs::{
     kvf_kernel_table, kvf_kernel_work, non_finite, read,
 };
 use crate::cpu::PageCopy;
+use crate::error::Error;
 use crate::quant::{
     Seal, append_quant_raw, attention_quant_raw, attention_quant_scratch, copy_quant_raw, encode_scratch,
     gather_quant_raw, seal_raw,
@@ -21,8 +22,12 @@ use crate::quant::{
 /// As the header says.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_cpu_quant_scratch(layout: *const c_void, scratch_floats: *mut u64) -> i32 {
-    // SAFETY: the header's promise.
-    let floats = || Ok(encode_scratch(unsafe { structs::layout(layout) }?));
+    let floats = || {
+        // SAFETY: the header's promise.
+        let layout = unsafe { structs::layout(layout) }?;
+        layout.verify().map_err(|_| Error::Layout)?;
+        Ok(encode_scratch(layout))
+    };
     // SAFETY: the header's promise.
     status(unsafe { give(scratch_floats, floats) })
 }
@@ -141,7 +146,8 @@ pub unsafe extern "C" fn kvf_cpu_quant_attention_scratch(
         let (quant, _) = unsafe { read(quant)?.raw() }?;
         // SAFETY: the header's promise on structs and on sink_logits.
         let params = unsafe { read(params)?.params() }?;
-        attention_quant_scratch(&quant, &params, max_tokens)
+        // SAFETY: the header's promise on the scales.
+        unsafe { attention_quant_scratch(&quant, &params, max_tokens) }
     };
     // SAFETY: the header's promise.
     status(unsafe { give(scratch_floats, floats) })

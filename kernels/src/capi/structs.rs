@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 
-use kvfolio::layout::{PageLayout, Tensor};
+use kvfolio::layout::PageLayout;
 use kvfolio::quant::NonFinite;
 
 use crate::cpu::{
@@ -237,7 +237,7 @@ c_struct! {
     }
 }
 
-/// A `kvf_page_layout`, verified before its numbers are believed.
+/// A `kvf_page_layout`, whose numbers are still to be verified.
 ///
 /// # Safety
 /// If not NULL, it is valid for reads for the lifetime.
@@ -246,9 +246,7 @@ pub(super) unsafe fn layout<'a>(layout: *const c_void) -> Result<&'a PageLayout,
     ensure(!layout.is_null(), Error::Null)?;
     ensure(layout.is_aligned(), Error::Align)?;
     // SAFETY: the caller's promise; a layout is integers, for which any bits are valid.
-    let layout = unsafe { &*layout };
-    layout.verify().map_err(|_| Error::Layout)?;
-    Ok(layout)
+    Ok(unsafe { &*layout })
 }
 
 /// `KVF_KERNEL_NONFINITE_*`
@@ -285,27 +283,17 @@ impl kvf_kernel_pages {
 
 impl kvf_kernel_quant {
     /// # Safety
-    /// Non-NULL addresses are valid for reads for the lifetime: the layout, and as many scales as it says.
+    /// If not NULL, the layout is valid for reads for the lifetime.
     pub(super) unsafe fn raw<'a>(&self) -> Result<(RawQuant<'a>, Isa), Error> {
         // SAFETY: the caller's promise.
         let layout = unsafe { layout(self.layout) }?;
-        let scales = |tensor: Tensor, at: *const f32| {
-            let n = layout.layers as usize * layout.part(tensor).static_scales as usize;
-            if n == 0 {
-                return Ok(&[][..]);
-            }
-            ensure(!at.is_null(), Error::Null)?;
-            ensure(at.is_aligned(), Error::Align)?;
-            // SAFETY: the caller's promise; checked to be aligned.
-            Ok(unsafe { core::slice::from_raw_parts(at, n) })
-        };
         let quant = RawQuant {
             layout,
             base: self.base,
             n_pages: self.n_pages,
             layer: self.layer,
-            k_scales: scales(Tensor::K, self.k_scales)?,
-            v_scales: scales(Tensor::V, self.v_scales)?,
+            k_scales: self.k_scales,
+            v_scales: self.v_scales,
         };
         Ok((quant, Isa::from_code(self.isa).ok_or(Error::Value)?))
     }

@@ -1,7 +1,8 @@
 //! Which instruction set the inner loops are compiled for, found out at run time.
 //!
-//! Invariant: every choice gives the same bits. The same source is compiled once for what every CPU
-//! of the target has and once more for AVX2 and F16C; no operation is fused or reordered in either.
+//! Invariant: every choice gives the same bits. The same source is compiled once for what every CPU of the target has and once
+//! more for AVX2 and F16C, but for conversions of f16 and the loops of `quant::avx2`, which tests compare with the former; no
+//! operation is fused or reordered in either.
 
 /// Instruction set of the inner loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::error::{Error, ensure};
 /// under [`NonFinite::Reject`], [`Error::Scratch`], or those of the view.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: `k`, `v` for reads of n * Hk * d floats, `slots` for n reads, `scratch` for writes, and the
+/// Non-NULL addresses are valid: scales for reads, `k`, `v` for reads of n * Hk * d floats, `slots` for n reads, `scratch` for writes, and the
 /// pages for writes where a slot names them. No thread touches what is written, and nothing written overlaps what is read.
 #[allow(clippy::too_many_arguments)] // addresses with their lengths
 pub unsafe fn append_quant_raw(
@@ -33,7 +33,8 @@ pub unsafe fn append_quant_raw(
     n: usize,
     scratch: (*mut f32, u64),
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     ensure(quant.block_tokens() == 1, Error::Layout)?;
     check_array(k, n)?;
     check_array(v, n)?;

@@ -34,13 +34,17 @@ impl RawSplit {
 /// Floats of scratch that are enough for positions below `max_tokens`.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Value`], [`Error::Layout`].
-pub fn attention_quant_scratch(
+/// [`Error::Shape`], [`Error::Value`], or those of the view.
+///
+/// # Safety
+/// Non-NULL scales are valid for reads.
+pub unsafe fn attention_quant_scratch(
     pages: &RawQuant<'_>,
     params: &AttentionParams<'_>,
     max_tokens: u32,
 ) -> Result<u64, Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     Ok(attention_scratch(quant.heads, params, max_tokens)? + buffer_floats(&quant))
 }
 
@@ -72,7 +76,8 @@ pub unsafe fn attention_quant_raw(
     queries: &RawQueries,
     work: &RawWork,
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     if let Some(exact) = exact {
         quant.check_exact(exact)?;
     }

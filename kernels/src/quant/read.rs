@@ -16,7 +16,7 @@ use crate::error::{Error, ensure};
 /// writes (rows before it are written then), [`Error::Scratch`], or those of the view.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: the table for reads, the pages for reads where the table names them, `k`, `v` and `scratch`
+/// Non-NULL addresses are valid: scales for reads, the table for reads, the pages for reads where the table names them, `k`, `v` and `scratch`
 /// for writes. No thread writes what is read or touches what is written.
 #[allow(clippy::too_many_arguments)] // addresses with their lengths
 pub unsafe fn gather_quant_raw(
@@ -29,7 +29,8 @@ pub unsafe fn gather_quant_raw(
     v: *mut f32,
     scratch: (*mut f32, u64),
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     let (begin, end) = tokens;
     table.check()?;
     ensure(begin <= end && end <= i32::MAX as u32, Error::Range)?;
@@ -75,9 +76,10 @@ pub unsafe fn gather_quant_raw(
 /// [`Error::Page`], [`Error::NullPage`], [`Error::Tokens`] for more than P tokens or a page onto itself, or those of the view.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: `copies` for n reads, the pages named for reads and writes. No thread touches them.
+/// Non-NULL addresses are valid: scales for reads, `copies` for n reads, the pages named for reads and writes. No thread touches them.
 pub unsafe fn copy_quant_raw(pages: &RawQuant<'_>, copies: *const PageCopy, n: usize) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     check_array(copies, n)?;
     // SAFETY: the caller's promise.
     let copies = if n == 0 { &[] } else { unsafe { core::slice::from_raw_parts(copies, n) } };

@@ -27,7 +27,7 @@ pub struct Seal {
 /// [`Error::Page`], [`Error::NullPage`], [`Error::NonFinite`] under [`NonFinite::Reject`], [`Error::Scratch`], or those of the views.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: `seals` for n reads, `scratch` for writes, the sources for reads, the targets for writes. No
+/// Non-NULL addresses are valid: scales for reads, `seals` for n reads, `scratch` for writes, the sources for reads, the targets for writes. No
 /// thread writes what is read or touches what is written.
 pub unsafe fn seal_raw(
     exact: &RawPages,
@@ -38,7 +38,8 @@ pub unsafe fn seal_raw(
     n: usize,
     scratch: (*mut f32, u64),
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     quant.check_exact(exact)?;
     let isa = isa.resolved();
     check_array(seals, n)?;

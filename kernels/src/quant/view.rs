@@ -18,10 +18,10 @@ pub struct RawQuant<'a> {
     pub n_pages: u32,
     /// Which of the layout's layers.
     pub layer: u32,
-    /// Scales of K that lie outside pages, of all layers of the layout.
-    pub k_scales: &'a [f32],
+    /// Scales of K that lie outside pages, `[layers][static_scales]` of the layout; not looked at where it has none.
+    pub k_scales: *const f32,
     /// The same of V.
-    pub v_scales: &'a [f32],
+    pub v_scales: *const f32,
 }
 
 /// Pages that were checked.
@@ -45,8 +45,11 @@ pub fn encode_scratch(layout: &PageLayout) -> u64 {
 }
 
 impl<'a> RawQuant<'a> {
-    /// Checks everything except whether the addresses are valid. O(size of the descriptor).
-    pub(super) fn checked(&self) -> Result<Quant<'a>, Error> {
+    /// Checks everything except whether the addresses are valid. O(scales).
+    ///
+    /// # Safety
+    /// Non-NULL scales are valid for reads for the lifetime.
+    pub(super) unsafe fn checked(&self) -> Result<Quant<'a>, Error> {
         let layout = self.layout;
         ensure(!self.base.is_null(), Error::Null)?;
         layout.verify().map_err(|_| Error::Layout)?;
@@ -56,9 +59,16 @@ impl<'a> RawQuant<'a> {
         ensure((self.base as usize as u64).is_multiple_of(u64::from(layout.align)), Error::Align)?;
         let end = (u64::from(self.n_pages) + 1).checked_mul(layout.page_bytes).ok_or(Error::Stride)?;
         ensure(end <= isize::MAX as u64, Error::Stride)?;
+        let part = |tensor: Tensor, scales: *const f32| {
+            let n = layout.layers as usize * layout.part(tensor).static_scales as usize;
+            check_array(scales, n)?;
+            // SAFETY: as many as the layout, which was verified, says; the caller's promise.
+            let scales = if n == 0 { &[] } else { unsafe { core::slice::from_raw_parts(scales, n) } };
+            Part::new(layout, tensor, scales).map_err(error)
+        };
         Ok(Quant {
-            k: Part::new(layout, Tensor::K, self.k_scales).map_err(error)?,
-            v: Part::new(layout, Tensor::V, self.v_scales).map_err(error)?,
+            k: part(Tensor::K, self.k_scales)?,
+            v: part(Tensor::V, self.v_scales)?,
             n_pages: self.n_pages,
             layer: self.layer,
             heads: layout.kv_heads,
