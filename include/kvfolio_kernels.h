@@ -15,16 +15,18 @@
  *
  * Rules that hold for every function
  *   1. The result is a status: KVF_KERNEL_OK (0), or a positive code. All
- *      arguments are checked first: on failure nothing has been written.
+ *      arguments are checked first: on failure nothing has been written,
+ *      unless a function says what stays.
  *   2. Every struct begins with struct_size = sizeof(the struct). Fields past
  *      a smaller struct_size count as zero, and zero means the default. A
  *      larger struct_size is accepted if the bytes unknown here are zero.
  *   3. The NULL page is never read and never written. Its memory need not
  *      exist, but the base address is that of page 0: page p begins at
  *      base + p * page_stride. Offsets are computed in 64 bits.
- *   4. No allocation, no lock, no global state, no input/output. Functions may
- *      run at the same time in several threads, as long as no byte that one
- *      writes is read or written by another.
+ *   4. No allocation, no lock, no input/output, no global state but what the
+ *      CPU was found to have. Functions may run at the same time in several
+ *      threads, as long as no byte that one writes is read or written by
+ *      another.
  *   5. Buffers written must not overlap buffers read by the same call.
  *   6. Results are reproducible bit for bit: they do not depend on P, on page
  *      ids, on the other rows of the batch, on how the work is split, on the
@@ -63,7 +65,7 @@ extern "C" {
 #define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1 */
 #define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
 #define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
-#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, or an unknown KVF_KERNEL_ISA_* */
+#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, unknown KVF_KERNEL_ISA_* or _NONFINITE_* */
 #define KVF_KERNEL_ERR_LAYOUT      165 /* not a layout of the library, or one that this function does not read */
 #define KVF_KERNEL_ERR_NONFINITE   166 /* a NaN or an infinity where values are needed */
 #define KVF_KERNEL_ERR_SCALE       167 /* a scale that is not finite and above 0 */
@@ -323,7 +325,8 @@ int32_t kvf_cpu_quant_scratch(const void *layout, uint64_t *scratch_floats);
  * Quantise n rows, k and v [n][Hk][d], into their slots [n]; -1 is skipped.
  * Only for layouts whose groups lie along channels (KVF_KERNEL_ERR_LAYOUT
  * otherwise): a row is complete by itself. n calls with one row write the
- * same bytes as one call with n.
+ * same bytes as one call with n. Where rotating finite values overflows, their
+ * groups are saturated, here and in kvf_cpu_quant_seal.
  */
 int32_t kvf_cpu_quant_append(const kvf_kernel_quant *quant, uint32_t on_non_finite, const float *k,
                              const float *v, const int64_t *slots, uint32_t n, float *scratch,
@@ -341,7 +344,8 @@ int32_t kvf_cpu_quant_copy_pages(const kvf_kernel_quant *quant, const kvf_kernel
 /*
  * Dequantise tokens token_begin..token_end - 1 of a table row, all of whose
  * pages are quantised, into k and v, each [token_end - token_begin][Hk][d].
- * Where groups lie along tokens, the range begins and ends at groups.
+ * Where groups lie along tokens, the range begins and ends at groups. On
+ * KVF_KERNEL_ERR_SCALE, a scale that no encoder writes, the rows before stay.
  */
 int32_t kvf_cpu_quant_gather(const kvf_kernel_quant *quant, const kvf_kernel_table *table,
                              uint32_t row, uint32_t token_begin, uint32_t token_end, float *k,

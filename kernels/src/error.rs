@@ -1,7 +1,7 @@
 //! What can be wrong with the arguments of a kernel.
 //!
-//! Invariant: a kernel that returns an error has written nothing. Codes are
-//! those of `kvfolio_kernels.h` and are never reused.
+//! Invariant: a kernel that returns an error has written nothing, unless it says
+//! what stays. Codes are those of `kvfolio_kernels.h` and are never reused.
 
 use core::ffi::CStr;
 
@@ -55,7 +55,8 @@ errors! {
     Tokens = 162, c"KVF_KERNEL_ERR_TOKENS";
     /// The scratch buffer is too small.
     Scratch = 163, c"KVF_KERNEL_ERR_SCRATCH";
-    /// `scale` or `soft_cap` is not finite, `soft_cap` is negative, or an unknown instruction set.
+    /// `scale` or `soft_cap` is not finite, `soft_cap` is negative, or an unknown number of an instruction set or of what
+    /// encoders do with values that are not finite.
     Value = 164, c"KVF_KERNEL_ERR_VALUE";
     /// A page layout that was not made by the library, or that this kernel does not read.
     Layout = 165, c"KVF_KERNEL_ERR_LAYOUT";

@@ -1,35 +1,25 @@
 //! Quantised pages: attention bit for bit that over decoded values, and every instruction set and way of writing alike.
 
+mod support;
+
 use kvfolio::layout::{ElementCode, PageLayout, PageLayoutSpec, Rotation, ScaleMode, TensorFormat};
 use kvfolio::quant::NonFinite;
 use kvfolio_kernels::Error;
 use kvfolio_kernels::cpu::{
-    AttentionParams, Dtype, Geometry, Isa, PageCopy, PagesMut, RawPages, RawQueries, RawTable, RawWork, append_raw,
+    AttentionParams, Dtype, Geometry, Isa, PageCopy, RawPages, RawQueries, RawTable, RawWork, append_raw,
     attention_raw, attention_scratch,
 };
 use kvfolio_kernels::quant::{
     RawQuant, RawSplit, Seal, append_quant_raw, attention_quant_raw, attention_quant_scratch, copy_quant_raw,
     encode_scratch, gather_quant_raw, seal_raw,
 };
+use support::Random;
 
 const P: u32 = 32;
 const HEADS: u32 = 2;
 const GROUP: u32 = 3;
 const PAGES: u32 = 6;
 const TOKENS: u32 = 5 * P + 11;
-
-struct Random(u64);
-
-impl Random {
-    fn float(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as f32 / 8_388_608.0 - 1.0
-    }
-
-    fn floats(&mut self, n: u32) -> Vec<f32> {
-        (0..n).map(|_| self.float() * 3.0).collect()
-    }
-}
 
 fn formats() -> Vec<TensorFormat> {
     let token = |code, group| TensorFormat::per_token(code, group);
@@ -79,7 +69,10 @@ impl Pools {
         let dim = layout.k.dim;
         let mut random = Random(7);
         let per_page = (P * HEADS * dim) as usize;
-        let (k, v) = (random.floats(TOKENS * HEADS * dim), random.floats(TOKENS * HEADS * dim));
+        let [k, v] = [0; 2].map(|_| {
+            let x = random.floats((TOKENS * HEADS * dim) as usize);
+            x.into_iter().map(|x| x * 3.0).collect::<Vec<_>>()
+        });
         let scales = vec![0.011; (layout.layers * layout.k.static_scales) as usize];
         let quant = vec![u128::MAX; layout.page_bytes as usize * (PAGES as usize + 1) / 16];
         let poisoned = vec![f32::NAN; per_page * (PAGES as usize + 1)];
@@ -112,8 +105,9 @@ impl Pools {
     }
 
     fn quant<'a>(layout: &'a PageLayout, layer: u32, scales: &'a [f32], bytes: &mut [u128]) -> RawQuant<'a> {
+        assert_eq!(scales.len() as u32, layout.layers * layout.k.static_scales);
         let base = bytes.as_mut_ptr().cast();
-        RawQuant { layout, base, n_pages: PAGES, layer, k_scales: scales, v_scales: scales }
+        RawQuant { layout, base, n_pages: PAGES, layer, k_scales: scales.as_ptr(), v_scales: scales.as_ptr() }
     }
 
     fn seal(&mut self, isa: Isa, columns: core::ops::Range<u32>) -> Result<(), Error> {
@@ -124,6 +118,22 @@ impl Pools {
         let quant = Self::quant(&self.layout, self.layer, &self.scales, &mut self.quant);
         // SAFETY: all arrays have the sizes that the views say.
         unsafe { seal_raw(&exact, &quant, isa, NonFinite::Reject, seals.as_ptr(), seals.len(), scratch) }
+    }
+
+    /// Appends the first `tokens` tokens one by one, to where they were sealed.
+    fn append(&mut self, tokens: u32) -> Result<(), Error> {
+        let mut scratch = vec![0.0; encode_scratch(&self.layout) as usize];
+        let scratch = (scratch.as_mut_ptr(), scratch.len() as u64);
+        let row = (HEADS * self.dim) as usize;
+        for (t, slot) in self.slots().iter().enumerate().take(tokens as usize) {
+            let (k, v) = (&self.k[t * row..], &self.v[t * row..]);
+            let quant = Self::quant(&self.layout, self.layer, &self.scales, &mut self.quant);
+            // SAFETY: all arrays have the sizes that the views say.
+            unsafe {
+                append_quant_raw(&quant, Isa::Auto, NonFinite::Reject, k.as_ptr(), v.as_ptr(), slot, 1, scratch)?;
+            }
+        }
+        Ok(())
     }
 
     /// The f32 pages once columns are replaced by what their quantised pages decode to.
@@ -151,7 +161,7 @@ impl Pools {
     fn attend(&mut self, params: &AttentionParams<'_>, split: Option<(u32, u32)>) -> Vec<u32> {
         let positions: Vec<i32> = [TOKENS - 1, TOKENS - 9, TOKENS - 12].map(|t| t as i32).to_vec();
         let n = positions.len() as u32;
-        let q = Random(99).floats(n * HEADS * GROUP * self.dim);
+        let q = Random(99).floats((n * HEADS * GROUP * self.dim) as usize);
         let (mut out, mut lse) = (vec![f32::NAN; q.len()], vec![f32::NAN; (n * HEADS * GROUP) as usize]);
         let mut table: Vec<i32> = (0..TOKENS.div_ceil(P)).map(|c| id(c) as i32).collect();
         table.push(i32::MAX);
@@ -167,7 +177,8 @@ impl Pools {
         };
         let exact = self.exact();
         let quant = Self::quant(&self.layout, self.layer, &self.scales, &mut self.quant);
-        let floats = attention_quant_scratch(&quant, params, TOKENS).unwrap();
+        // SAFETY: the scales are as many as the layout says.
+        let floats = unsafe { attention_quant_scratch(&quant, params, TOKENS) }.unwrap();
         assert!(floats > attention_scratch(HEADS, params, TOKENS).unwrap());
         let mut scratch = vec![f32::NAN; floats as usize];
         let work =
@@ -186,6 +197,16 @@ impl Pools {
     }
 }
 
+fn rotated() -> PageLayoutSpec {
+    PageLayoutSpec {
+        rotation: Rotation::HADAMARD,
+        rotation_size: 64,
+        rotation_parts: PageLayoutSpec::ROTATE_K | PageLayoutSpec::ROTATE_V,
+        rotation_seed: 3,
+        ..PageLayoutSpec::new(1, HEADS, 64, TensorFormat::per_token(ElementCode::INT4, 32))
+    }
+}
+
 fn specs() -> Vec<PageLayoutSpec> {
     let mut all = Vec::new();
     for format in formats() {
@@ -194,14 +215,7 @@ fn specs() -> Vec<PageLayoutSpec> {
     // Keys along tokens and values along channels, rotated keys, and a head that is no multiple of 16.
     let kivi = PageLayoutSpec::new(1, HEADS, 64, TensorFormat::per_channel(ElementCode::INT2, 32));
     all.push(PageLayoutSpec { v: TensorFormat::per_token(ElementCode::INT2, 32), ..kivi });
-    let int4 = PageLayoutSpec::new(1, HEADS, 64, TensorFormat::per_token(ElementCode::INT4, 32));
-    all.push(PageLayoutSpec {
-        rotation: Rotation::HADAMARD,
-        rotation_size: 64,
-        rotation_parts: PageLayoutSpec::ROTATE_K | PageLayoutSpec::ROTATE_V,
-        rotation_seed: 3,
-        ..int4
-    });
+    all.push(rotated());
     all.push(PageLayoutSpec::new(1, HEADS, 8, TensorFormat::per_token(ElementCode::INT8, 0)));
     all.push(PageLayoutSpec::new(1, HEADS, 72, TensorFormat::per_channel(ElementCode::INT4, 16)));
     all
@@ -246,27 +260,28 @@ fn tokens_appended_one_by_one_are_those_of_sealed_pages() {
         let mut sealed = Pools::new(spec);
         sealed.seal(Isa::Auto, 0..5).unwrap();
         let mut appended = Pools::new(spec);
-        let slots = appended.slots();
-        let mut scratch = vec![0.0; encode_scratch(&appended.layout) as usize];
-        let scratch = (scratch.as_mut_ptr(), scratch.len() as u64);
-        let row = (HEADS * appended.dim) as usize;
-        for (t, slot) in slots.iter().enumerate().take(5 * P as usize) {
-            let (k, v) = (&appended.k[t * row..], &appended.v[t * row..]);
-            let quant = Pools::quant(&appended.layout, appended.layer, &appended.scales, &mut appended.quant);
-            // SAFETY: all arrays have the sizes that the views say.
-            let done = unsafe {
-                append_quant_raw(&quant, Isa::Auto, NonFinite::Reject, k.as_ptr(), v.as_ptr(), slot, 1, scratch)
-            };
-            if quant.layout.k.block_tokens.max(quant.layout.v.block_tokens) > 1 {
-                assert_eq!(done, Err(Error::Layout), "groups along tokens need whole pages");
-                break;
-            }
+        let done = appended.append(5 * P);
+        if appended.layout.k.block_tokens.max(appended.layout.v.block_tokens) > 1 {
+            assert_eq!(done, Err(Error::Layout), "groups along tokens need whole pages");
+        } else {
             assert_eq!(done, Ok(()));
-        }
-        if appended.layout.k.block_tokens == 1 && appended.layout.v.block_tokens == 1 {
             assert!(sealed.quant == appended.quant, "{:?}", spec.k);
         }
     }
+}
+
+#[test]
+fn finite_values_that_overflow_when_rotated_are_saturated() {
+    let fill = || {
+        let mut pools = Pools::new(rotated());
+        pools.k.fill(f32::MAX);
+        pools.exact.0.fill(f32::MAX);
+        pools
+    };
+    let (mut sealed, mut appended) = (fill(), fill());
+    assert_eq!(sealed.seal(Isa::Auto, 0..5), Ok(()));
+    assert_eq!(appended.append(5 * P), Ok(()), "what is refused is refused before a byte is written");
+    assert!(sealed.quant == appended.quant);
 }
 
 #[test]
@@ -316,5 +331,9 @@ fn what_is_wrong_is_refused_and_nothing_is_written() {
     assert_eq!(try_seal(&layout, 0, Seal { target: PAGES + 1, ..seal }, scratch.1, bytes), Err(Error::Page));
     assert_eq!(try_seal(&layout, 0, seal, scratch.1 - 1, bytes), Err(Error::Scratch));
     assert_eq!(try_seal(&layout, 0, seal, scratch.1, &mut bytes[..]), Ok(()));
-    assert!(PagesMut::new(pools.geometry(), (&mut [], Default::default()), (&mut [], Default::default())).is_err());
+    let misaligned = (&raw const seal).wrapping_byte_add(2);
+    let quant = Pools::quant(&layout, 0, &[], bytes);
+    // SAFETY: as above.
+    let result = unsafe { seal_raw(&exact, &quant, Isa::Auto, NonFinite::Reject, misaligned, 1, scratch) };
+    assert_eq!(result, Err(Error::Align));
 }

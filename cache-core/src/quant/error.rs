@@ -86,8 +86,8 @@ impl Report {
         Self { saturated: is as u32, replaced: 0 }
     }
 
-    #[cfg(feature = "quant")]
-    pub(super) const fn and(self, other: Self) -> Self {
+    /// What both did, saturating.
+    pub const fn and(self, other: Self) -> Self {
         Self {
             saturated: self.saturated.saturating_add(other.saturated),
             replaced: self.replaced.saturating_add(other.replaced),

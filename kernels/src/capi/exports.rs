@@ -21,6 +21,19 @@ pub(super) fn status(result: Result<(), Error>) -> i32 {
     result.map_or_else(Error::code, |()| 0)
 }
 
+/// Writes a number of floats to where the caller wants it.
+///
+/// # Safety
+/// If not NULL, `to` is valid for a write.
+pub(super) unsafe fn give(to: *mut u64, floats: impl FnOnce() -> Result<u64, Error>) -> Result<(), Error> {
+    ensure(!to.is_null(), Error::Null)?;
+    ensure(to.is_aligned(), Error::Align)?;
+    let floats = floats()?;
+    // SAFETY: not NULL and aligned; the caller's promise.
+    unsafe { to.write(floats) };
+    Ok(())
+}
+
 /// Version of the C interface.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub extern "C" fn kvf_kernels_abi() -> u32 {
@@ -130,17 +143,13 @@ pub unsafe extern "C" fn kvf_cpu_attention_scratch(
     max_tokens: u32,
     scratch_floats: *mut u64,
 ) -> i32 {
-    let run = || {
-        ensure(!scratch_floats.is_null(), Error::Null)?;
-        ensure(scratch_floats.is_aligned(), Error::Align)?;
+    let floats = || {
         // SAFETY: the header's promise on structs and on sink_logits.
         let params = unsafe { read(params)?.params() }?;
-        let floats = attention_scratch(kv_heads, &params, max_tokens)?;
-        // SAFETY: not NULL and aligned; the header's promise.
-        unsafe { scratch_floats.write(floats) };
-        Ok(())
+        attention_scratch(kv_heads, &params, max_tokens)
     };
-    status(run())
+    // SAFETY: the header's promise.
+    status(unsafe { give(scratch_floats, floats) })
 }
 
 /// Attention over pages.

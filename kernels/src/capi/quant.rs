@@ -4,28 +4,17 @@
 
 use core::ffi::c_void;
 
-use kvfolio::layout::PageLayout;
-use kvfolio::quant::NonFinite;
-
-use super::exports::status;
+use super::exports::{give, status};
 use super::structs::{
-    kvf_kernel_attention, kvf_kernel_pages, kvf_kernel_quant, kvf_kernel_queries, kvf_kernel_split, kvf_kernel_table,
-    kvf_kernel_work, read,
+    self, kvf_kernel_attention, kvf_kernel_pages, kvf_kernel_quant, kvf_kernel_queries, kvf_kernel_split,
+    kvf_kernel_table, kvf_kernel_work, non_finite, read,
 };
 use crate::cpu::PageCopy;
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::quant::{
     Seal, append_quant_raw, attention_quant_raw, attention_quant_scratch, copy_quant_raw, encode_scratch,
     gather_quant_raw, seal_raw,
 };
-
-fn non_finite(code: u32) -> Result<NonFinite, Error> {
-    match code {
-        0 => Ok(NonFinite::Reject),
-        1 => Ok(NonFinite::Sanitise),
-        _ => Err(Error::Value),
-    }
-}
 
 /// Floats of scratch for appending, sealing and gathering.
 ///
@@ -33,18 +22,14 @@ fn non_finite(code: u32) -> Result<NonFinite, Error> {
 /// As the header says.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_cpu_quant_scratch(layout: *const c_void, scratch_floats: *mut u64) -> i32 {
-    let run = || {
-        let layout = layout.cast::<PageLayout>();
-        ensure(!layout.is_null() && !scratch_floats.is_null(), Error::Null)?;
-        ensure(layout.is_aligned() && scratch_floats.is_aligned(), Error::Align)?;
-        // SAFETY: the header's promise; a layout is integers, for which any bits are valid.
-        let layout = unsafe { &*layout };
+    let floats = || {
+        // SAFETY: the header's promise.
+        let layout = unsafe { structs::layout(layout) }?;
         layout.verify().map_err(|_| Error::Layout)?;
-        // SAFETY: not NULL and aligned; the header's promise.
-        unsafe { scratch_floats.write(encode_scratch(layout)) };
-        Ok(())
+        Ok(encode_scratch(layout))
     };
-    status(run())
+    // SAFETY: the header's promise.
+    status(unsafe { give(scratch_floats, floats) })
 }
 
 /// Write rows to slots.
@@ -156,19 +141,16 @@ pub unsafe extern "C" fn kvf_cpu_quant_attention_scratch(
     max_tokens: u32,
     scratch_floats: *mut u64,
 ) -> i32 {
-    let run = || {
-        ensure(!scratch_floats.is_null(), Error::Null)?;
-        ensure(scratch_floats.is_aligned(), Error::Align)?;
+    let floats = || {
         // SAFETY: the header's promise on structs.
         let (quant, _) = unsafe { read(quant)?.raw() }?;
         // SAFETY: the header's promise on structs and on sink_logits.
         let params = unsafe { read(params)?.params() }?;
-        let floats = attention_quant_scratch(&quant, &params, max_tokens)?;
-        // SAFETY: not NULL and aligned; the header's promise.
-        unsafe { scratch_floats.write(floats) };
-        Ok(())
+        // SAFETY: the header's promise on the scales.
+        unsafe { attention_quant_scratch(&quant, &params, max_tokens) }
     };
-    status(run())
+    // SAFETY: the header's promise.
+    status(unsafe { give(scratch_floats, floats) })
 }
 
 /// Attention over exact and quantised pages.

@@ -8,49 +8,38 @@ use kvfolio::layout::{Axis, ElementCode, ScaleMode, TensorFormat};
 use kvfolio::quant::NonFinite;
 
 use super::exports::status;
-use super::structs::{CStruct, read};
+use super::structs::{CStruct, c_struct, non_finite, read};
 use crate::cpu::{Dtype, Isa};
 use crate::error::{Error, ensure};
 use crate::quant::{RawRows, decode_rows_raw, encode_rows_raw};
 
-/// Rows in quantised form.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(non_camel_case_types)]
-pub struct kvf_kernel_rows {
-    /// `size_of::<Self>()`
-    pub struct_size: u32,
-    /// `KVF_ELEMENT_*`
-    pub element: u32,
-    /// `KVF_AXIS_*`
-    pub axis: u32,
-    /// G; 0 = d
-    pub group: u32,
-    /// d
-    pub dim: u32,
-    /// `KVF_KERNEL_ISA_*`
-    pub isa: u32,
-    /// `KVF_KERNEL_NONFINITE_*`
-    pub on_non_finite: u32,
-    /// The scale of FP8; 0 = computed for each group.
-    pub scale: f32,
-    /// T
-    pub tokens: u64,
-    /// Codes.
-    pub codes: *mut u8,
-    /// Scales.
-    pub scales: *mut u8,
-    /// Zeros.
-    pub zeros: *mut u8,
+c_struct! {
+    /// Rows in quantised form.
+    kvf_kernel_rows, size 64, required size_of::<Self>() => {
+        /// `KVF_ELEMENT_*`
+        element: u32,
+        /// `KVF_AXIS_*`
+        axis: u32,
+        /// G; 0 = d
+        group: u32,
+        /// d
+        dim: u32,
+        /// `KVF_KERNEL_ISA_*`
+        isa: u32,
+        /// `KVF_KERNEL_NONFINITE_*`
+        on_non_finite: u32,
+        /// The scale of FP8; 0 = computed for each group.
+        scale: f32,
+        /// T
+        tokens: u64,
+        /// Codes.
+        codes: *mut u8,
+        /// Scales.
+        scales: *mut u8,
+        /// Zeros.
+        zeros: *mut u8,
+    }
 }
-
-// SAFETY: repr(C), begins with a u32, and has only integers, floats and raw pointers.
-unsafe impl CStruct for kvf_kernel_rows {
-    const REQUIRED: usize = size_of::<Self>();
-}
-
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<kvf_kernel_rows>() == 64 && align_of::<kvf_kernel_rows>() == 8);
 
 impl kvf_kernel_rows {
     fn raw(&self) -> Result<(RawRows, Isa, NonFinite), Error> {
@@ -61,11 +50,7 @@ impl kvf_kernel_rows {
         } else {
             TensorFormat { axis: Axis::new(self.axis), group: self.group, ..TensorFormat::of(element) }
         };
-        let on = match self.on_non_finite {
-            0 => NonFinite::Reject,
-            1 => NonFinite::Sanitise,
-            _ => return Err(Error::Value),
-        };
+        let on = non_finite(self.on_non_finite)?;
         let rows = RawRows {
             format,
             dim: self.dim,

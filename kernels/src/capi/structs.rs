@@ -7,7 +7,8 @@ use core::ffi::c_void;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 
-use kvfolio::layout::{PageLayout, Tensor};
+use kvfolio::layout::PageLayout;
+use kvfolio::quant::NonFinite;
 
 use crate::cpu::{
     AttentionParams, Dtype, Geometry, Isa, RawContiguous, RawPages, RawQueries, RawTable, RawWork, Strides,
@@ -51,6 +52,7 @@ pub(super) unsafe fn read<T: CStruct>(src: *const T) -> Result<T, Error> {
     }
 }
 
+/// A struct of the header, with its size where addresses have 64 bits.
 macro_rules! c_struct {
     (
         $(#[$meta:meta])*
@@ -77,6 +79,7 @@ macro_rules! c_struct {
         const _: () = assert!(size_of::<$name>() == $size && align_of::<$name>() == 8);
     };
 }
+pub(super) use c_struct;
 
 c_struct! {
     /// Pages of one (layer, group).
@@ -234,6 +237,27 @@ c_struct! {
     }
 }
 
+/// A `kvf_page_layout`, whose numbers are still to be verified.
+///
+/// # Safety
+/// If not NULL, it is valid for reads for the lifetime.
+pub(super) unsafe fn layout<'a>(layout: *const c_void) -> Result<&'a PageLayout, Error> {
+    let layout = layout.cast::<PageLayout>();
+    ensure(!layout.is_null(), Error::Null)?;
+    ensure(layout.is_aligned(), Error::Align)?;
+    // SAFETY: the caller's promise; a layout is integers, for which any bits are valid.
+    Ok(unsafe { &*layout })
+}
+
+/// `KVF_KERNEL_NONFINITE_*`
+pub(super) fn non_finite(code: u32) -> Result<NonFinite, Error> {
+    match code {
+        0 => Ok(NonFinite::Reject),
+        1 => Ok(NonFinite::Sanitise),
+        _ => Err(Error::Value),
+    }
+}
+
 /// `KVF_KERNEL_ALL`
 pub const ALL: u32 = u32::MAX;
 
@@ -259,32 +283,17 @@ impl kvf_kernel_pages {
 
 impl kvf_kernel_quant {
     /// # Safety
-    /// Non-NULL addresses are valid for reads for the lifetime: the layout, and as many scales as it says.
+    /// If not NULL, the layout is valid for reads for the lifetime.
     pub(super) unsafe fn raw<'a>(&self) -> Result<(RawQuant<'a>, Isa), Error> {
-        let layout = self.layout.cast::<PageLayout>();
-        ensure(!layout.is_null(), Error::Null)?;
-        ensure(layout.is_aligned(), Error::Align)?;
-        // SAFETY: the caller's promise; a layout is integers, for which any bits are valid.
-        let layout = unsafe { &*layout };
-        // Before its numbers are believed.
-        layout.verify().map_err(|_| Error::Layout)?;
-        let scales = |tensor: Tensor, at: *const f32| {
-            let n = layout.layers as usize * layout.part(tensor).static_scales as usize;
-            if n == 0 {
-                return Ok(&[][..]);
-            }
-            ensure(!at.is_null(), Error::Null)?;
-            ensure(at.is_aligned(), Error::Align)?;
-            // SAFETY: the caller's promise; checked to be aligned.
-            Ok(unsafe { core::slice::from_raw_parts(at, n) })
-        };
+        // SAFETY: the caller's promise.
+        let layout = unsafe { layout(self.layout) }?;
         let quant = RawQuant {
             layout,
             base: self.base,
             n_pages: self.n_pages,
             layer: self.layer,
-            k_scales: scales(Tensor::K, self.k_scales)?,
-            v_scales: scales(Tensor::V, self.v_scales)?,
+            k_scales: self.k_scales,
+            v_scales: self.v_scales,
         };
         Ok((quant, Isa::from_code(self.isa).ok_or(Error::Value)?))
     }

@@ -5,7 +5,7 @@
 //! Shapes: k and v `[n][Hk][d]` f32, slots `[n]`; slot = page * P + offset, -1 = do not write.
 
 use super::element::{Element, check_array, store_row, with_element};
-use super::pages::RawPages;
+use super::pages::{RawPages, slot_place};
 use crate::error::{Error, ensure};
 
 /// Append `n` rows. If a slot occurs twice the later row stays.
@@ -37,13 +37,9 @@ pub unsafe fn append_raw(
     Ok(())
 }
 
-/// Page and offset of a slot id, if the page is in 1..=N.
 #[inline(always)]
 fn place(pages: &RawPages, slot: i64) -> Option<(u32, u32)> {
-    let shift = pages.geometry.page_tokens.trailing_zeros();
-    let offset = slot as u32 & (pages.geometry.page_tokens - 1);
-    let page = pages.page(slot >> shift).ok()?;
-    Some((page, offset))
+    slot_place(slot, pages.geometry.page_tokens, pages.geometry.n_pages)
 }
 
 /// # Safety

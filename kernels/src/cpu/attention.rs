@@ -75,7 +75,7 @@ unsafe fn read_row(
     // SAFETY: the caller's promise.
     let table_row = unsafe { table.row(index, mask.end as u64, pages.geometry.page_tokens) }?;
     // SAFETY: the row has columns for all tokens below mask.end.
-    let tokens = unsafe { table_row.check(pages, mask) }?;
+    let tokens = unsafe { table_row.check(mask, |run| pages.page(i64::from(run.entry))) }?;
     Ok((table_row, mask, tokens))
 }
 
@@ -86,30 +86,33 @@ struct PagedRow<'a> {
     mask: Mask,
 }
 
-impl Source for PagedRow<'_> {
+impl PagedRow<'_> {
+    /// # Safety
+    /// As [`Source::keys`].
     #[inline(always)]
-    unsafe fn keys(&self, head: u32, mut f: impl FnMut(usize, Chunk)) {
+    unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
         let mut first = 0;
         // SAFETY: the caller's promise.
         for run in unsafe { self.table_row.readable(self.mask) } {
             // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
-            let base = unsafe { self.pages.k_row(run.entry as u32, run.slot, head) };
+            let (base, stride) = unsafe { self.pages.row(is_k, run.entry as u32, run.slot, head) };
             let tokens = run.tokens as usize;
-            f(first, Chunk::Stored(Rows { base, stride: self.pages.k_strides.token, tokens }));
+            f(first, Chunk::Stored(Rows { base, stride, tokens }));
             first += tokens;
         }
     }
+}
+
+impl Source for PagedRow<'_> {
+    #[inline(always)]
+    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk)) {
+        // SAFETY: the caller's promise.
+        unsafe { self.each(true, head, f) }
+    }
 
     #[inline(always)]
-    unsafe fn values(&self, head: u32, mut f: impl FnMut(usize, Chunk)) {
-        let mut first = 0;
+    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk)) {
         // SAFETY: the caller's promise.
-        for run in unsafe { self.table_row.readable(self.mask) } {
-            // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
-            let base = unsafe { self.pages.v_row(run.entry as u32, run.slot, head) };
-            let tokens = run.tokens as usize;
-            f(first, Chunk::Stored(Rows { base, stride: self.pages.v_strides.token, tokens }));
-            first += tokens;
-        }
+        unsafe { self.each(false, head, f) }
     }
 }

@@ -5,7 +5,7 @@
 //! The code has no branch, so that loops over it become SIMD code, and never
 //! makes a subnormal f32, so that flush-to-zero modes cannot change it.
 
-use super::isa::Isa;
+use super::isa::{Isa, per_isa};
 use super::lanes::LANES;
 use crate::error::{Error, ensure};
 
@@ -112,7 +112,7 @@ pub(crate) trait Element: Copy {
 impl Element for f32 {
     #[inline(always)]
     fn is_extreme(self) -> bool {
-        self.to_bits() & 0x7f80_0000 == 0x7f80_0000
+        !self.is_finite()
     }
     #[inline(always)]
     fn to_f32(self) -> f32 {
@@ -256,28 +256,21 @@ pub(crate) unsafe fn load_row<E: Element>(src: *const E, dst: *mut f32, n: usize
     }
 }
 
-/// Whether all of `n` elements are finite. `isa` is resolved.
+/// Whether all of `n` elements are finite.
 ///
 /// # Safety
-/// `src` is aligned and valid for reads of `n` elements.
+/// `src` is aligned and valid for reads of `n` elements; `isa` is resolved.
 pub(crate) unsafe fn is_row_finite(isa: Isa, dtype: Dtype, src: *const u8, n: usize) -> bool {
     // SAFETY: the caller's promise.
-    with_element!(dtype, E => {
-        // SAFETY: the caller's promise.
-        let src = unsafe { core::slice::from_raw_parts(src.cast::<E>(), n) };
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the CPU has what a resolved `isa` says.
-            Isa::Avx2 => unsafe { are_finite_avx2(src) },
-            _ => are_finite(src),
-        }
-    })
+    with_element!(dtype, E => unsafe { are_finite_for::<E>(isa, core::slice::from_raw_parts(src.cast(), n)) })
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-fn are_finite_avx2<E: Element>(src: &[E]) -> bool {
-    are_finite(src)
+per_isa! {
+    /// # Safety
+    /// `isa` is resolved.
+    unsafe fn are_finite_for[E: Element][E](src: &[E]) -> bool {
+        are_finite(src)
+    }
 }
 
 /// A fold without an early end, which becomes SIMD code.
@@ -295,11 +288,6 @@ pub(crate) fn is_aligned<T>(ptr: *const T, bytes: u64) -> bool {
 pub(crate) fn check_array<T>(ptr: *const T, n: usize) -> Result<(), Error> {
     ensure(n == 0 || !ptr.is_null(), Error::Null)?;
     ensure(n == 0 || is_aligned(ptr, align_of::<T>() as u64), Error::Align)
-}
-
-/// [`check_array`] of floats.
-pub(crate) fn check_floats(ptr: *const f32, n: usize) -> Result<(), Error> {
-    check_array(ptr, n)
 }
 
 /// Convert `n` floats to elements.

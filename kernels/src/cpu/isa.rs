@@ -1,7 +1,8 @@
 //! Which instruction set the inner loops are compiled for, found out at run time.
 //!
-//! Invariant: every choice gives the same bits. The same source is compiled once for what every CPU
-//! of the target has and once more for AVX2 and F16C; no operation is fused or reordered in either.
+//! Invariant: every choice gives the same bits. The same source is compiled once for what every CPU of the target has and once
+//! more for AVX2 and F16C, but for conversions of f16 and the loops of `quant::avx2`, which tests compare with the former; no
+//! operation is fused or reordered in either.
 
 /// Instruction set of the inner loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,13 +32,52 @@ impl Isa {
     pub fn resolved(self) -> Self {
         if self != Self::Portable && has_avx2() { Self::Avx2 } else { Self::Portable }
     }
-
-    /// Whether the loops for AVX2 may run.
-    #[inline(always)]
-    pub(crate) fn is_avx2(self) -> bool {
-        cfg!(target_arch = "x86_64") && self == Self::Avx2
-    }
 }
+
+/// A function in two copies, for AVX2 and F16C and for what every CPU of the target has, and the choice between them: it takes
+/// the instruction set, which is resolved, before its arguments. Its body, which calls what is inlined, may name `AVX2`:
+/// whether it is the copy for that. Generics are listed as `[E: Element][E]`.
+macro_rules! per_isa {
+    (
+        $(#[$meta:meta])*
+        $vis:vis unsafe fn $name:ident$([$($generics:tt)*][$($names:tt)*])?($($arg:ident: $type:ty),* $(,)?) -> $result:ty {
+            $body:expr
+        }
+    ) => {
+        $(#[$meta])*
+        #[inline(always)]
+        $vis unsafe fn $name$(<$($generics)*>)?(isa: $crate::cpu::Isa, $($arg: $type),*) -> $result {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,f16c")]
+            #[allow(unused_unsafe)] // some bodies are safe
+            unsafe fn avx2$(<$($generics)*>)?($($arg: $type),*) -> $result {
+                #[allow(dead_code)] // most bodies do not ask
+                const AVX2: bool = true;
+                // SAFETY: the caller's promise.
+                unsafe { $body }
+            }
+
+            #[inline(never)]
+            #[allow(unused_unsafe)] // as above
+            unsafe fn portable$(<$($generics)*>)?($($arg: $type),*) -> $result {
+                #[allow(dead_code)] // as above
+                const AVX2: bool = false;
+                // SAFETY: the caller's promise.
+                unsafe { $body }
+            }
+
+            // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
+            unsafe {
+                match isa {
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::cpu::Isa::Avx2 => avx2$(::<$($names)*>)?($($arg),*),
+                    _ => portable$(::<$($names)*>)?($($arg),*),
+                }
+            }
+        }
+    };
+}
+pub(crate) use per_isa;
 
 #[cfg(not(target_arch = "x86_64"))]
 fn has_avx2() -> bool {

@@ -11,7 +11,7 @@
 use core::mem::MaybeUninit;
 
 use super::element::Element;
-use super::isa::Isa;
+use super::isa::{Isa, per_isa};
 
 /// Partial sums of a dot product.
 pub(crate) const LANES: usize = 16;
@@ -75,53 +75,34 @@ pub(crate) unsafe fn dot_rows<E: Element, const G: usize>(
     capacity: usize,
 ) {
     // Two loops: a compiler keeps the sums in vector registers only where there is no tail.
-    let has_tail = !d.is_multiple_of(LANES);
-    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
+    // SAFETY: the caller's promise.
     unsafe {
-        match (isa.is_avx2(), has_tail) {
-            #[cfg(target_arch = "x86_64")]
-            (true, false) => dot_rows_avx2::<E, G, false>(q, d, rows, logits, capacity),
-            #[cfg(target_arch = "x86_64")]
-            (true, true) => dot_rows_avx2::<E, G, true>(q, d, rows, logits, capacity),
-            (_, false) => dot_rows_portable::<E, G, false>(q, d, rows, logits, capacity),
-            (_, true) => dot_rows_portable::<E, G, true>(q, d, rows, logits, capacity),
+        if d.is_multiple_of(LANES) {
+            dot_rows_for::<E, G, false>(isa, q, d, rows, logits, capacity);
+        } else {
+            dot_rows_for::<E, G, true>(isa, q, d, rows, logits, capacity);
         }
     }
 }
 
-/// # Safety
-/// As [`dot_rows`].
-#[inline(never)]
-unsafe fn dot_rows_portable<E: Element, const G: usize, const TAIL: bool>(
-    q: *const f32,
-    d: usize,
-    rows: Rows,
-    logits: *mut f32,
-    capacity: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { dot_rows_body::<E, G, TAIL, false>(q, d, rows, logits, capacity) }
-}
-
-/// # Safety
-/// As [`dot_rows`]; the CPU has AVX2 and F16C.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn dot_rows_avx2<E: Element, const G: usize, const TAIL: bool>(
-    q: *const f32,
-    d: usize,
-    rows: Rows,
-    logits: *mut f32,
-    capacity: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { dot_rows_body::<E, G, TAIL, true>(q, d, rows, logits, capacity) }
+per_isa! {
+    /// # Safety
+    /// As [`dot_rows_body`]; `isa` is resolved.
+    unsafe fn dot_rows_for[E: Element, const G: usize, const TAIL: bool][E, G, TAIL](
+        q: *const f32,
+        d: usize,
+        rows: Rows,
+        logits: *mut f32,
+        capacity: usize,
+    ) -> () {
+        dot_rows_body::<E, G, TAIL, AVX2>(q, d, rows, logits, capacity)
+    }
 }
 
 /// [`dot_rows`] for d that is (`TAIL` = false) or is not a multiple of [`LANES`].
 ///
 /// # Safety
-/// As [`dot_rows`].
+/// As [`dot_rows`]; with `AVX2` the CPU has AVX2 and F16C.
 #[inline(always)]
 unsafe fn dot_rows_body<E: Element, const G: usize, const TAIL: bool, const AVX2: bool>(
     q: *const f32,
@@ -178,61 +159,25 @@ fn add_products(sum: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
     }
 }
 
-/// Add the weighted rows to G outputs: `out[g] += weights[g][token] * row(token)`.
-///
-/// # Safety
-/// `out` is valid for G * d floats, `rows` for rows of d elements of type E, and `weights` for
-/// reads of `rows.tokens` floats at each multiple of `capacity` below G * capacity. `isa` is resolved.
-#[inline(always)]
-pub(crate) unsafe fn add_rows<E: Element, const G: usize>(
-    isa: Isa,
-    weights: *const f32,
-    capacity: usize,
-    rows: Rows,
-    d: usize,
-    out: *mut f32,
-) {
-    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
-    unsafe {
-        match isa.is_avx2() {
-            #[cfg(target_arch = "x86_64")]
-            true => add_rows_avx2::<E, G>(weights, capacity, rows, d, out),
-            _ => add_rows_portable::<E, G>(weights, capacity, rows, d, out),
-        }
+per_isa! {
+    /// Add the weighted rows to G outputs: `out[g] += weights[g][token] * row(token)`.
+    ///
+    /// # Safety
+    /// `out` is valid for G * d floats, `rows` for rows of d elements of type E, and `weights` for
+    /// reads of `rows.tokens` floats at each multiple of `capacity` below G * capacity. `isa` is resolved.
+    pub(crate) unsafe fn add_rows[E: Element, const G: usize][E, G](
+        weights: *const f32,
+        capacity: usize,
+        rows: Rows,
+        d: usize,
+        out: *mut f32,
+    ) -> () {
+        add_rows_body::<E, G, AVX2>(weights, capacity, rows, d, out)
     }
 }
 
 /// # Safety
-/// As [`add_rows`].
-#[inline(never)]
-unsafe fn add_rows_portable<E: Element, const G: usize>(
-    weights: *const f32,
-    capacity: usize,
-    rows: Rows,
-    d: usize,
-    out: *mut f32,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { add_rows_body::<E, G, false>(weights, capacity, rows, d, out) }
-}
-
-/// # Safety
-/// As [`add_rows`]; the CPU has AVX2 and F16C.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn add_rows_avx2<E: Element, const G: usize>(
-    weights: *const f32,
-    capacity: usize,
-    rows: Rows,
-    d: usize,
-    out: *mut f32,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { add_rows_body::<E, G, true>(weights, capacity, rows, d, out) }
-}
-
-/// # Safety
-/// As [`add_rows`].
+/// As [`add_rows`]; with `AVX2` the CPU has AVX2 and F16C.
 #[inline(always)]
 unsafe fn add_rows_body<E: Element, const G: usize, const AVX2: bool>(
     weights: *const f32,

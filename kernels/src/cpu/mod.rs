@@ -33,12 +33,14 @@ pub use attention::attention_raw;
 pub use contiguous::{RawContiguous, attention_contiguous_raw};
 pub use copy::{PageCopy, copy_pages_raw};
 pub use element::{Dtype, convert_from_f32_raw, convert_to_f32_raw};
-pub(crate) use element::{check_floats, with_element};
+pub(crate) use element::{check_array, with_element};
 pub use gather::{gather_raw, scatter_raw};
 pub use isa::Isa;
+pub(crate) use isa::per_isa;
 pub(crate) use lanes::{LANES, Rows};
 pub(crate) use mask::Mask;
 pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
+pub(crate) use pages::{page_id, slot_place};
 pub(crate) use table::{Row, Run};
 pub(crate) use tile::{Chunk, Heads, Source};
 

@@ -170,6 +170,22 @@ impl RawPages {
         unsafe { self.v.add(offset as usize) }
     }
 
+    /// Address of one row of K or V, and the bytes to the next token's.
+    ///
+    /// # Safety
+    /// As [`RawPages::k_row`].
+    #[inline(always)]
+    pub(crate) unsafe fn row(&self, is_k: bool, page: u32, slot: u32, head: u32) -> (*mut u8, u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_k {
+                (self.k_row(page, slot, head), self.k_strides.token)
+            } else {
+                (self.v_row(page, slot, head), self.v_strides.token)
+            }
+        }
+    }
+
     /// Read all tokens of one head of a page: `out` is `[P][d]`.
     ///
     /// # Safety
@@ -179,22 +195,22 @@ impl RawPages {
         for (slot, out) in (0..self.geometry.page_tokens).zip(out.chunks_exact_mut(d)) {
             // SAFETY: the caller's promise.
             unsafe {
-                let row = if is_k { self.k_row(page, slot, head) } else { self.v_row(page, slot, head) };
+                let (row, _) = self.row(is_k, page, slot, head);
                 with_element!(self.geometry.dtype, E => load_row::<E>(row.cast(), out.as_mut_ptr(), d));
             }
         }
     }
 
-    /// Whether all elements of one head of a page are finite. `isa` is resolved.
+    /// Whether all elements of one head of a page are finite.
     ///
     /// # Safety
-    /// As [`RawPages::load_head`].
+    /// As [`RawPages::load_head`]; `isa` is resolved.
     pub(crate) unsafe fn is_head_finite(&self, isa: Isa, is_k: bool, page: u32, head: u32) -> bool {
         let d = self.geometry.head_dim as usize;
         (0..self.geometry.page_tokens).all(|slot| {
             // SAFETY: the caller's promise.
             unsafe {
-                let row = if is_k { self.k_row(page, slot, head) } else { self.v_row(page, slot, head) };
+                let (row, _) = self.row(is_k, page, slot, head);
                 is_row_finite(isa, self.geometry.dtype, row, d)
             }
         })
@@ -203,10 +219,23 @@ impl RawPages {
     /// The page with an id that C or a table gave, or why there is none.
     #[inline]
     pub(crate) fn page(&self, id: i64) -> Result<u32, Error> {
-        ensure(id != 0, Error::NullPage)?;
-        ensure(id > 0 && id <= self.geometry.n_pages as i64, Error::Page)?;
-        Ok(id as u32)
+        page_id(id, self.geometry.n_pages)
     }
+}
+
+/// A page id in 1..=N, or why there is none.
+#[inline]
+pub(crate) fn page_id(id: i64, n_pages: u32) -> Result<u32, Error> {
+    ensure(id != 0, Error::NullPage)?;
+    ensure(id > 0 && id <= i64::from(n_pages), Error::Page)?;
+    Ok(id as u32)
+}
+
+/// Page and offset of a slot id, if the page is in 1..=N.
+#[inline(always)]
+pub(crate) fn slot_place(slot: i64, page_tokens: u32, n_pages: u32) -> Option<(u32, u32)> {
+    let page = page_id(slot >> page_tokens.trailing_zeros(), n_pages).ok()?;
+    Some((page, slot as u32 & (page_tokens - 1)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! Token numbers here count tokens read, so dropped pages do not matter.
 
 use super::exp::exp_neg;
-use super::isa::Isa;
+use super::isa::per_isa;
 use super::lanes::{LANES, tree_sum};
 
 /// What turns dot products into logits.
@@ -39,28 +39,16 @@ impl Denominator {
     }
 }
 
-/// Replace the first `n` dot products by exp(logit - greatest) and the others by 0.
-///
-/// The length of `x` is `n` rounded up to a multiple of [`LANES`]; `isa` is resolved.
-#[inline(always)]
-pub(crate) fn softmax(isa: Isa, x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
-    match isa.is_avx2() {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the CPU has what a resolved `isa` says.
-        true => unsafe { softmax_avx2(x, n, logit, sink) },
-        _ => softmax_portable(x, n, logit, sink),
+per_isa! {
+    /// Replace the first `n` dot products by exp(logit - greatest) and the others by 0.
+    ///
+    /// The length of `x` is `n` rounded up to a multiple of [`LANES`].
+    ///
+    /// # Safety
+    /// `isa` is resolved.
+    pub(crate) unsafe fn softmax(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
+        softmax_body(x, n, logit, sink)
     }
-}
-
-#[inline(never)]
-fn softmax_portable(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
-    softmax_body(x, n, logit, sink)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn softmax_avx2(x: &mut [f32], n: usize, logit: Logit, sink: Option<f32>) -> Denominator {
-    softmax_body(x, n, logit, sink)
 }
 
 #[inline(always)]

@@ -3,7 +3,6 @@
 //! Invariant: an entry is looked at iff a token of its column is asked for.
 
 use super::mask::Mask;
-use super::pages::RawPages;
 use crate::error::{Error, ensure};
 
 /// Page tables `[rows][stride]`, page ids, 0 = no page.
@@ -122,15 +121,16 @@ impl Row {
         sinks.chain(window).filter(|run| run.entry != 0)
     }
 
-    /// Check the ids that `readable` gives; the number of tokens in them.
+    /// Check with `page` the ids that `readable` gives; the number of tokens in them.
     ///
     /// # Safety
     /// As [`Row::readable`].
-    pub(crate) unsafe fn check(self, pages: &RawPages, mask: Mask) -> Result<u32, Error> {
+    #[inline(always)]
+    pub(crate) unsafe fn check(self, mask: Mask, page: impl Fn(&Run) -> Result<u32, Error>) -> Result<u32, Error> {
         let mut tokens = 0u32;
         // SAFETY: the caller's promise.
         for run in unsafe { self.readable(mask) } {
-            pages.page(run.entry as i64)?;
+            page(&run)?;
             tokens += run.tokens;
         }
         Ok(tokens)

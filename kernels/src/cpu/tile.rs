@@ -16,8 +16,7 @@ use super::softmax::{Logit, softmax};
 pub(crate) enum Chunk {
     /// Elements as the pages hold them.
     Stored(Rows),
-    /// Floats that were decoded; they stay until the next run is asked for.
-    #[allow(dead_code)] // no source decodes yet
+    /// Floats that were decoded; they stay until `f` returns.
     Decoded(Rows),
 }
 
@@ -44,6 +43,7 @@ pub(crate) struct Heads<'a> {
     d: usize,
     logit: Logit,
     sink_logits: Option<&'a [f32]>,
+    /// Resolved.
     isa: Isa,
 }
 
@@ -83,7 +83,6 @@ impl<'a> Heads<'a> {
             // SAFETY: at + G <= n * H.
             let tile = unsafe {
                 Tile {
-                    isa: self.isa,
                     q: queries.q.add(at * self.d),
                     out: queries.out.add(at * self.d),
                     lse: if queries.lse.is_null() { queries.lse } else { queries.lse.add(at) },
@@ -117,8 +116,8 @@ impl<'a> Heads<'a> {
             source.keys(tile.kv_head, |first, chunk| {
                 let logits = tile.scratch.add(first);
                 match chunk {
-                    Chunk::Stored(rows) => dot_rows::<E, G>(tile.isa, tile.q, d, rows, logits, capacity),
-                    Chunk::Decoded(rows) => dot_rows::<f32, G>(tile.isa, tile.q, d, rows, logits, capacity),
+                    Chunk::Stored(rows) => dot_rows::<E, G>(self.isa, tile.q, d, rows, logits, capacity),
+                    Chunk::Decoded(rows) => dot_rows::<f32, G>(self.isa, tile.q, d, rows, logits, capacity),
                 }
             });
         }
@@ -131,7 +130,8 @@ impl<'a> Heads<'a> {
                 core::slice::from_raw_parts_mut(x, capacity)
             };
             let sink = self.sink_logits.and_then(|s| s.get(tile.head as usize + g));
-            softmax(tile.isa, x, tokens, self.logit, sink.copied())
+            // SAFETY: the set was resolved by `new`.
+            unsafe { softmax(self.isa, x, tokens, self.logit, sink.copied()) }
         });
         // SAFETY: out has G * d floats; all zero bytes are 0.0.
         unsafe { core::ptr::write_bytes(tile.out, 0, G * d) };
@@ -140,8 +140,8 @@ impl<'a> Heads<'a> {
             source.values(tile.kv_head, |first, chunk| {
                 let weights = tile.scratch.add(first);
                 match chunk {
-                    Chunk::Stored(rows) => add_rows::<E, G>(tile.isa, weights, capacity, rows, d, tile.out),
-                    Chunk::Decoded(rows) => add_rows::<f32, G>(tile.isa, weights, capacity, rows, d, tile.out),
+                    Chunk::Stored(rows) => add_rows::<E, G>(self.isa, weights, capacity, rows, d, tile.out),
+                    Chunk::Decoded(rows) => add_rows::<f32, G>(self.isa, weights, capacity, rows, d, tile.out),
                 }
             });
         }
@@ -159,7 +159,6 @@ impl<'a> Heads<'a> {
 
 /// Addresses of adjacent heads of one query row.
 struct Tile {
-    isa: Isa,
     q: *const f32,
     out: *mut f32,
     lse: *mut f32,

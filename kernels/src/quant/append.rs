@@ -9,17 +9,18 @@ use kvfolio::quant::NonFinite;
 use super::part::{Part, Place};
 use super::rows;
 use super::view::{Quant, RawQuant, check_scratch, encode_scratch, error};
-use crate::cpu::{Isa, check_floats};
+use crate::cpu::{Isa, check_array};
 use crate::error::{Error, ensure};
 
-/// Append `n` rows to pages whose groups lie along channels. If a slot occurs twice the later row stays.
+/// Append `n` rows to pages whose groups lie along channels. If a slot occurs twice the later row stays. Rotating overflows only
+/// from values near the greatest f32; such groups are saturated.
 ///
 /// # Errors
 /// [`Error::Null`], [`Error::Align`], [`Error::Slot`], [`Error::Layout`] also for groups along tokens, [`Error::NonFinite`]
 /// under [`NonFinite::Reject`], [`Error::Scratch`], or those of the view.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: `k`, `v` for reads of n * Hk * d floats, `slots` for n reads, `scratch` for writes, and the
+/// Non-NULL addresses are valid: scales for reads, `k`, `v` for reads of n * Hk * d floats, `slots` for n reads, `scratch` for writes, and the
 /// pages for writes where a slot names them. No thread touches what is written, and nothing written overlaps what is read.
 #[allow(clippy::too_many_arguments)] // addresses with their lengths
 pub unsafe fn append_quant_raw(
@@ -32,11 +33,12 @@ pub unsafe fn append_quant_raw(
     n: usize,
     scratch: (*mut f32, u64),
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     ensure(quant.block_tokens() == 1, Error::Layout)?;
-    check_floats(k, n)?;
-    check_floats(v, n)?;
-    ensure(n == 0 || (!slots.is_null() && slots.is_aligned()), Error::Null)?;
+    check_array(k, n)?;
+    check_array(v, n)?;
+    check_array(slots, n)?;
     check_scratch(scratch.0, scratch.1, encode_scratch(pages.layout))?;
     let row = quant.heads as usize * quant.dim;
     for at in 0..n {
@@ -51,6 +53,7 @@ pub unsafe fn append_quant_raw(
         let is_finite = || k.iter().chain(v).all(|x| x.is_finite());
         ensure(on != NonFinite::Reject || is_finite(), Error::NonFinite)?;
     }
+    let isa = isa.resolved();
     // SAFETY: it has at least d floats; the caller's promise.
     let scratch = unsafe { core::slice::from_raw_parts_mut(scratch.0, quant.dim) };
     for at in 0..n {
@@ -60,33 +63,37 @@ pub unsafe fn append_quant_raw(
         let page = unsafe { quant.page_mut(page) };
         // SAFETY: as above.
         let (k, v) = unsafe { (slice(k.add(at * row), row), slice(v.add(at * row), row)) };
-        write_token(&quant, isa.resolved(), &quant.k, page, offset, k, on, scratch)?;
-        write_token(&quant, isa.resolved(), &quant.v, page, offset, v, on, scratch)?;
+        for (part, row) in [(&quant.k, k), (&quant.v, v)] {
+            // SAFETY: it was resolved.
+            unsafe { write_token(&quant, isa, part, page, offset, row, scratch) }?;
+        }
     }
     Ok(())
 }
 
 /// All heads of one token.
-#[allow(clippy::too_many_arguments)] // one place, one row, one buffer
-fn write_token(
+///
+/// # Safety
+/// `isa` is resolved.
+unsafe fn write_token(
     quant: &Quant<'_>,
     isa: Isa,
-    codec: &Part<'_>,
+    part: &Part<'_>,
     page: &mut [u8],
     offset: u32,
     row: &[f32],
-    on: NonFinite,
     scratch: &mut [f32],
 ) -> Result<(), Error> {
     for (head, x) in (0..quant.heads).zip(row.chunks_exact(quant.dim)) {
         let place = Place { layer: quant.layer, head };
         let mut x = x;
-        if codec.rotates() {
+        if part.rotates() {
             scratch.copy_from_slice(x);
-            codec.rotate(scratch, quant.layer, head).map_err(error)?;
+            part.rotate(scratch, quant.layer, head).map_err(error)?;
             x = scratch;
         }
-        rows::write(isa, codec, page, place, offset..offset + 1, x, on).map_err(error)?;
+        // SAFETY: the caller's promise.
+        unsafe { rows::write(isa, part, page, place, offset..offset + 1, x) }.map_err(error)?;
     }
     Ok(())
 }

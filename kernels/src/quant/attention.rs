@@ -34,13 +34,17 @@ impl RawSplit {
 /// Floats of scratch that are enough for positions below `max_tokens`.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Value`], [`Error::Layout`].
-pub fn attention_quant_scratch(
+/// [`Error::Shape`], [`Error::Value`], or those of the view.
+///
+/// # Safety
+/// Non-NULL scales are valid for reads.
+pub unsafe fn attention_quant_scratch(
     pages: &RawQuant<'_>,
     params: &AttentionParams<'_>,
     max_tokens: u32,
 ) -> Result<u64, Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     Ok(attention_scratch(quant.heads, params, max_tokens)? + buffer_floats(&quant))
 }
 
@@ -55,7 +59,8 @@ fn buffer_floats(quant: &Quant<'_>) -> u64 {
 
 /// Attention over pages of two pools. Without `exact` every page must be quantised.
 ///
-/// Complexity: O(rows * heads * tokens read * d), and for each KV head of a row the decoding of its quantised tokens.
+/// Complexity: O(rows * heads * tokens read * d), and for each 4 query heads of a KV head, or less, the decoding of the row's
+/// quantised tokens; the tables of the rows are read twice more.
 ///
 /// # Errors
 /// Any argument error; nothing has been written then.
@@ -71,7 +76,8 @@ pub unsafe fn attention_quant_raw(
     queries: &RawQueries,
     work: &RawWork,
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     if let Some(exact) = exact {
         quant.check_exact(exact)?;
     }
@@ -123,6 +129,7 @@ struct SplitRow<'a> {
     mask: Mask,
     begin: u32,
     end: u32,
+    /// Resolved.
     isa: Isa,
     /// [`buffer_floats`]
     buffer: *mut f32,
@@ -139,24 +146,20 @@ impl SplitRow<'_> {
     /// # Safety
     /// As [`Row::readable`].
     unsafe fn check(&self) -> Result<u32, Error> {
-        let mut tokens = 0;
+        let page = |run: &Run| match self.exact {
+            _ if self.is_quant(run) => self.quant.id(i64::from(run.entry)),
+            Some(exact) => exact.page(i64::from(run.entry)),
+            None => Err(Error::Page),
+        };
         // SAFETY: the caller's promise.
-        for run in unsafe { self.table_row.readable(self.mask) } {
-            match self.exact {
-                _ if self.is_quant(&run) => self.quant.id(i64::from(run.entry))?,
-                Some(exact) => exact.page(i64::from(run.entry))?,
-                None => return Err(Error::Page),
-            };
-            tokens += run.tokens;
-        }
-        Ok(tokens)
+        unsafe { self.table_row.check(self.mask, page) }
     }
 
     /// # Safety
     /// As [`Source::keys`].
     #[inline(always)]
     unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
-        let codec = if is_k { &self.quant.k } else { &self.quant.v };
+        let part = if is_k { &self.quant.k } else { &self.quant.v };
         let mut first = 0;
         // SAFETY: the caller's promise.
         for run in unsafe { self.table_row.readable(self.mask) } {
@@ -165,14 +168,10 @@ impl SplitRow<'_> {
                 // SAFETY: the entry was checked to be in 1..=N.
                 let page = unsafe { self.quant.page(run.entry as u32) };
                 // SAFETY: the caller's promise.
-                unsafe { self.decode(codec, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
+                unsafe { self.decode(part, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
             } else if let Some(exact) = self.exact {
-                let stride = if is_k { exact.k_strides.token } else { exact.v_strides.token };
                 // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
-                let base = unsafe {
-                    let page = run.entry as u32;
-                    if is_k { exact.k_row(page, run.slot, head) } else { exact.v_row(page, run.slot, head) }
-                };
+                let (base, stride) = unsafe { exact.row(is_k, run.entry as u32, run.slot, head) };
                 f(first, Chunk::Stored(Rows { base, stride, tokens }));
             }
             first += tokens;
@@ -186,7 +185,7 @@ impl SplitRow<'_> {
     #[inline(always)]
     unsafe fn decode(
         &self,
-        codec: &Part<'_>,
+        part: &Part<'_>,
         page: &[u8],
         head: u32,
         (from, to): (u32, u32),
@@ -196,7 +195,7 @@ impl SplitRow<'_> {
         let d = self.quant.dim;
         let place = Place { layer: self.quant.layer, head };
         let step = buffer_rows(self.quant);
-        let block = codec.block_tokens();
+        let block = part.block_tokens();
         let mut at = from;
         while at < to {
             // Whole blocks are decoded; those that no query reads are left out.
@@ -204,7 +203,8 @@ impl SplitRow<'_> {
             let end = to.next_multiple_of(block).min(begin + step);
             // SAFETY: at most `step` rows, which the buffer holds.
             let rows = unsafe { core::slice::from_raw_parts_mut(self.buffer, (end - begin) as usize * d) };
-            if rows::read(self.isa, codec, page, place, begin..end, rows).is_err() {
+            // SAFETY: the set was resolved.
+            if unsafe { rows::read(self.isa, part, page, place, begin..end, rows) }.is_err() {
                 rows.fill(f32::NAN);
             }
             let end = end.min(to);

@@ -2,8 +2,8 @@
 
 use super::part::Place;
 use super::rows;
-use super::view::{RawQuant, error};
-use crate::cpu::{Isa, PageCopy, RawTable, check_floats};
+use super::view::{RawQuant, check_scratch, encode_scratch, error};
+use crate::cpu::{Isa, PageCopy, RawTable, check_array};
 use crate::error::{Error, ensure};
 
 /// Read tokens `begin..end` of a table row, all of whose pages are quantised. Where groups lie along tokens the range
@@ -16,7 +16,7 @@ use crate::error::{Error, ensure};
 /// writes (rows before it are written then), [`Error::Scratch`], or those of the view.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: the table for reads, the pages for reads where the table names them, `k`, `v` and `scratch`
+/// Non-NULL addresses are valid: scales for reads, the table for reads, the pages for reads where the table names them, `k`, `v` and `scratch`
 /// for writes. No thread writes what is read or touches what is written.
 #[allow(clippy::too_many_arguments)] // addresses with their lengths
 pub unsafe fn gather_quant_raw(
@@ -29,21 +29,22 @@ pub unsafe fn gather_quant_raw(
     v: *mut f32,
     scratch: (*mut f32, u64),
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     let (begin, end) = tokens;
     table.check()?;
     ensure(begin <= end && end <= i32::MAX as u32, Error::Range)?;
     ensure(begin.is_multiple_of(quant.block_tokens()) && end.is_multiple_of(quant.block_tokens()), Error::Range)?;
-    check_floats(k, (end - begin) as usize)?;
-    check_floats(v, (end - begin) as usize)?;
-    super::view::check_scratch(scratch.0, scratch.1, super::encode_scratch(pages.layout))?;
+    check_array(k, (end - begin) as usize)?;
+    check_array(v, (end - begin) as usize)?;
+    check_scratch(scratch.0, scratch.1, encode_scratch(pages.layout))?;
     // SAFETY: the table was checked; the caller's promise.
     let row = unsafe { table.row(i64::from(row), u64::from(end), quant.page_tokens) }?;
     // SAFETY: the row has columns for all tokens below `end`.
     for run in unsafe { row.runs(begin, end) } {
         quant.id(i64::from(run.entry))?;
     }
-    let mut first = 0;
+    let (isa, mut first) = (isa.resolved(), 0);
     // SAFETY: as above.
     for run in unsafe { row.runs(begin, end) } {
         // SAFETY: the id was checked; the caller's promise.
@@ -52,9 +53,11 @@ pub unsafe fn gather_quant_raw(
         // SAFETY: a run has at most P tokens, and the scratch holds so many rows.
         let rows = unsafe { core::slice::from_raw_parts_mut(scratch.0, n) };
         for head in 0..quant.heads {
-            for (codec, out) in [(&quant.k, k), (&quant.v, v)] {
+            for (part, out) in [(&quant.k, k), (&quant.v, v)] {
                 let place = Place { layer: quant.layer, head };
-                rows::read(isa.resolved(), codec, page, place, run.slot..run.slot + run.tokens, rows).map_err(error)?;
+                let tokens = run.slot..run.slot + run.tokens;
+                // SAFETY: it was resolved.
+                unsafe { rows::read(isa, part, page, place, tokens, rows) }.map_err(error)?;
                 for (token, x) in rows.chunks_exact(quant.dim).enumerate() {
                     let at = ((first + token) * quant.heads as usize + head as usize) * quant.dim;
                     // SAFETY: first + token < end - begin, head < Hk.
@@ -70,13 +73,14 @@ pub unsafe fn gather_quant_raw(
 /// Copy pages in list order (copy-on-write), as bytes: the layer whole, whatever `tokens` says, so that groups stay whole.
 ///
 /// # Errors
-/// [`Error::Page`], [`Error::NullPage`], [`Error::Tokens`] for a page onto itself, or those of the view.
+/// [`Error::Page`], [`Error::NullPage`], [`Error::Tokens`] for more than P tokens or a page onto itself, or those of the view.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: `copies` for n reads, the pages named for reads and writes. No thread touches them.
+/// Non-NULL addresses are valid: scales for reads, `copies` for n reads, the pages named for reads and writes. No thread touches them.
 pub unsafe fn copy_quant_raw(pages: &RawQuant<'_>, copies: *const PageCopy, n: usize) -> Result<(), Error> {
-    let quant = pages.checked()?;
-    ensure(n == 0 || (!copies.is_null() && copies.is_aligned()), Error::Null)?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
+    check_array(copies, n)?;
     // SAFETY: the caller's promise.
     let copies = if n == 0 { &[] } else { unsafe { core::slice::from_raw_parts(copies, n) } };
     for copy in copies {

@@ -7,7 +7,7 @@ use kvfolio::quant::NonFinite;
 use super::part::{Part, Place};
 use super::rows;
 use super::view::{Quant, RawQuant, check_scratch, encode_scratch, error};
-use crate::cpu::{Isa, RawPages};
+use crate::cpu::{Isa, RawPages, check_array};
 use crate::error::{Error, ensure};
 
 /// An exact page, and the quantised page that gets its tokens.
@@ -27,7 +27,7 @@ pub struct Seal {
 /// [`Error::Page`], [`Error::NullPage`], [`Error::NonFinite`] under [`NonFinite::Reject`], [`Error::Scratch`], or those of the views.
 ///
 /// # Safety
-/// Non-NULL addresses are valid: `seals` for n reads, `scratch` for writes, the sources for reads, the targets for writes. No
+/// Non-NULL addresses are valid: scales for reads, `seals` for n reads, `scratch` for writes, the sources for reads, the targets for writes. No
 /// thread writes what is read or touches what is written.
 pub unsafe fn seal_raw(
     exact: &RawPages,
@@ -38,9 +38,11 @@ pub unsafe fn seal_raw(
     n: usize,
     scratch: (*mut f32, u64),
 ) -> Result<(), Error> {
-    let quant = pages.checked()?;
+    // SAFETY: the caller's promise.
+    let quant = unsafe { pages.checked() }?;
     quant.check_exact(exact)?;
-    ensure(n == 0 || (!seals.is_null() && seals.is_aligned()), Error::Null)?;
+    let isa = isa.resolved();
+    check_array(seals, n)?;
     check_scratch(scratch.0, scratch.1, encode_scratch(pages.layout))?;
     // SAFETY: the scratch has that many floats; the caller's promise.
     let rows = unsafe { core::slice::from_raw_parts_mut(scratch.0, quant.page_tokens as usize * quant.dim) };
@@ -52,7 +54,7 @@ pub unsafe fn seal_raw(
         for head in 0..if on == NonFinite::Reject { quant.heads } else { 0 } {
             for is_k in [true, false] {
                 // SAFETY: the source was checked; the caller's promise.
-                ensure(unsafe { exact.is_head_finite(isa.resolved(), is_k, seal.source, head) }, Error::NonFinite)?;
+                ensure(unsafe { exact.is_head_finite(isa, is_k, seal.source, head) }, Error::NonFinite)?;
             }
         }
     }
@@ -63,7 +65,7 @@ pub unsafe fn seal_raw(
         for head in 0..quant.heads {
             for (is_k, part) in [(true, &quant.k), (false, &quant.v)] {
                 // SAFETY: as above.
-                unsafe { write_head(&quant, isa.resolved(), exact, (seal.source, head, is_k), part, page, rows) }?;
+                unsafe { write_head(&quant, isa, exact, (seal.source, head, is_k), part, page, rows) }?;
             }
         }
     }
@@ -73,7 +75,7 @@ pub unsafe fn seal_raw(
 /// One head of a page: from where it is stored, or by way of floats.
 ///
 /// # Safety
-/// The source was checked.
+/// The source was checked, and `isa` is resolved.
 unsafe fn write_head(
     quant: &Quant<'_>,
     isa: Isa,
@@ -85,10 +87,9 @@ unsafe fn write_head(
 ) -> Result<(), Error> {
     let (place, tokens) = (Place { layer: quant.layer, head }, 0..quant.page_tokens);
     if !part.rotates() {
-        let step = if is_k { exact.k_strides.token } else { exact.v_strides.token };
         // SAFETY: the view has P rows of each head; the caller's promise.
         let is_done = unsafe {
-            let row = if is_k { exact.k_row(source, 0, head) } else { exact.v_row(source, 0, head) };
+            let (row, step) = exact.row(is_k, source, 0, head);
             let from = (row.cast_const(), step as usize);
             rows::write_stored(isa, part, page, place, tokens.clone(), exact.geometry.dtype, from)
         };
@@ -99,5 +100,6 @@ unsafe fn write_head(
     // SAFETY: the caller's promise.
     unsafe { exact.load_head(is_k, source, head, x) };
     part.rotate(x, quant.layer, head).map_err(error)?;
-    rows::write(isa, part, page, place, tokens, x, NonFinite::Sanitise).map_err(error)
+    // SAFETY: the caller's promise.
+    unsafe { rows::write(isa, part, page, place, tokens, x) }.map_err(error)
 }

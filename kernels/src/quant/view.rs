@@ -4,7 +4,7 @@ use kvfolio::layout::{PageLayout, Tensor};
 use kvfolio::quant::QuantError;
 
 use super::part::Part;
-use crate::cpu::{Geometry, RawPages};
+use crate::cpu::{Geometry, RawPages, check_array, page_id, slot_place};
 use crate::error::{Error, ensure};
 
 /// Pages of one layer under a layout.
@@ -18,10 +18,10 @@ pub struct RawQuant<'a> {
     pub n_pages: u32,
     /// Which of the layout's layers.
     pub layer: u32,
-    /// Scales of K that lie outside pages, of all layers of the layout.
-    pub k_scales: &'a [f32],
+    /// Scales of K that lie outside pages, `[layers][static_scales]` of the layout; not looked at where it has none.
+    pub k_scales: *const f32,
     /// The same of V.
-    pub v_scales: &'a [f32],
+    pub v_scales: *const f32,
 }
 
 /// Pages that were checked.
@@ -45,8 +45,11 @@ pub fn encode_scratch(layout: &PageLayout) -> u64 {
 }
 
 impl<'a> RawQuant<'a> {
-    /// Checks everything except whether the addresses are valid. O(size of the descriptor).
-    pub(super) fn checked(&self) -> Result<Quant<'a>, Error> {
+    /// Checks everything except whether the addresses are valid. O(scales).
+    ///
+    /// # Safety
+    /// Non-NULL scales are valid for reads for the lifetime.
+    pub(super) unsafe fn checked(&self) -> Result<Quant<'a>, Error> {
         let layout = self.layout;
         ensure(!self.base.is_null(), Error::Null)?;
         layout.verify().map_err(|_| Error::Layout)?;
@@ -56,9 +59,16 @@ impl<'a> RawQuant<'a> {
         ensure((self.base as usize as u64).is_multiple_of(u64::from(layout.align)), Error::Align)?;
         let end = (u64::from(self.n_pages) + 1).checked_mul(layout.page_bytes).ok_or(Error::Stride)?;
         ensure(end <= isize::MAX as u64, Error::Stride)?;
+        let part = |tensor: Tensor, scales: *const f32| {
+            let n = layout.layers as usize * layout.part(tensor).static_scales as usize;
+            check_array(scales, n)?;
+            // SAFETY: as many as the layout, which was verified, says; the caller's promise.
+            let scales = if n == 0 { &[] } else { unsafe { core::slice::from_raw_parts(scales, n) } };
+            Part::new(layout, tensor, scales).map_err(error)
+        };
         Ok(Quant {
-            k: Part::new(layout, Tensor::K, self.k_scales).map_err(error)?,
-            v: Part::new(layout, Tensor::V, self.v_scales).map_err(error)?,
+            k: part(Tensor::K, self.k_scales)?,
+            v: part(Tensor::V, self.v_scales)?,
             n_pages: self.n_pages,
             layer: self.layer,
             heads: layout.kv_heads,
@@ -94,15 +104,12 @@ impl Quant<'_> {
     /// The page with an id that C or a table gave, or why there is none.
     #[inline]
     pub(super) fn id(&self, id: i64) -> Result<u32, Error> {
-        ensure(id != 0, Error::NullPage)?;
-        ensure(id > 0 && id <= i64::from(self.n_pages), Error::Page)?;
-        Ok(id as u32)
+        page_id(id, self.n_pages)
     }
 
     /// Page and offset of a slot.
     pub(super) fn place(&self, slot: i64) -> Result<(u32, u32), Error> {
-        let page = self.id(slot >> self.page_tokens.trailing_zeros()).map_err(|_| Error::Slot)?;
-        Ok((page, slot as u32 & (self.page_tokens - 1)))
+        slot_place(slot, self.page_tokens, self.n_pages).ok_or(Error::Slot)
     }
 
     /// Whether exact pages have the same shape.
@@ -131,5 +138,5 @@ pub(super) fn error(error: QuantError) -> Error {
 /// Whether a scratch of `floats` at an address is enough.
 pub(super) fn check_scratch(scratch: *const f32, floats: u64, needed: u64) -> Result<(), Error> {
     ensure(floats >= needed, Error::Scratch)?;
-    crate::cpu::check_floats(scratch, needed as usize)
+    check_array(scratch, needed as usize)
 }

@@ -56,16 +56,8 @@ unsafe fn values16<const BITS: u32, const SIGNED: bool>(from: *const u8) -> [__m
 /// All that the form and the run name is valid; the form is whole and not along tokens.
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode<O: Output, const BITS: u32, const SIGNED: bool>(form: &Form, run: &Run) -> bool {
-    let mut walk = Walk::new(form, run, size_of::<O>());
-    while let Some(batch) = walk.next() {
-        for nth in 0..batch.count {
-            // SAFETY: the caller's promise.
-            if !unsafe { decode_group::<O, BITS, SIGNED>(form.group, batch.group(nth)) } {
-                return false;
-            }
-        }
-    }
-    true
+    // SAFETY: the caller's promise.
+    Walk::new(form, run, size_of::<O>()).all(|group| unsafe { decode_group::<O, BITS, SIGNED>(form.group, group) })
 }
 
 /// # Safety
@@ -137,16 +129,8 @@ unsafe fn expand<O: Output, const BITS: u32, const SIGNED: bool, const CLAMP: bo
 /// As [`decode`].
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode_blocks<O: Output, const BITS: u32>(form: &Form, run: &Run) -> bool {
-    let mut walk = Walk::new(form, run, size_of::<O>());
-    while let Some(batch) = walk.next() {
-        for nth in 0..batch.count {
-            // SAFETY: the caller's promise.
-            if !unsafe { decode_block::<O, BITS>(batch.group(nth)) } {
-                return false;
-            }
-        }
-    }
-    true
+    // SAFETY: the caller's promise.
+    Walk::new(form, run, size_of::<O>()).all(|group| unsafe { decode_block::<O, BITS>(group) })
 }
 
 /// # Safety

@@ -95,16 +95,8 @@ fn code(x: __m256) -> __m256i {
 /// As [`encode`].
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn decode<O: Output>(form: &Form, run: &Run) -> bool {
-    let mut walk = Walk::new(form, run, size_of::<O>());
-    while let Some(batch) = walk.next() {
-        for nth in 0..batch.count {
-            // SAFETY: the caller's promise.
-            if !unsafe { decode_group::<O>(form, run, batch.group(nth)) } {
-                return false;
-            }
-        }
-    }
-    true
+    // SAFETY: the caller's promise.
+    Walk::new(form, run, size_of::<O>()).all(|group| unsafe { decode_group::<O>(form, run, group) })
 }
 
 /// # Safety

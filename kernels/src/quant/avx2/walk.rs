@@ -114,6 +114,19 @@ impl Walk {
         }
     }
 
+    /// Whether `f` holds for all groups, of which none after a failure is tried.
+    #[inline(always)]
+    pub(super) fn all(mut self, mut f: impl FnMut(Group) -> bool) -> bool {
+        while let Some(batch) = self.next() {
+            for nth in 0..batch.count {
+                if !f(batch.group(nth)) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Up to 8 groups of one block.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Batch> {

@@ -1,51 +1,14 @@
 //! Plain rows through the decoders, a row or a few channels at a time.
 
-use core::slice::{from_raw_parts, from_raw_parts_mut};
+use core::slice::from_raw_parts_mut;
 
 use kvfolio::quant::rounding::{bf16_nearest_saturating, f16_nearest_saturating};
 use kvfolio::quant::{Fp8Kind, Groups, IntFormat, QuantError, fp8, ggml, int, symmetric};
 
 use super::super::kind::{Form, Kind, Run};
-use super::shape::{BUFFER, CHANNELS, bits, sections, shape, step};
+use super::shape::{BUFFER, CHANNELS, Sections, bits, shape, step};
 use crate::cpu::element::{Bf16, Element, F16, with_element};
-use crate::cpu::{Dtype, Isa};
-
-/// An array, which needs no memory if it is empty.
-///
-/// # Safety
-/// The address is aligned and valid for reads of `n` elements.
-unsafe fn array<'a, T>(at: *const u8, n: usize) -> &'a [T] {
-    // SAFETY: the caller's promise.
-    if n == 0 { &[] } else { unsafe { from_raw_parts(at.cast(), n) } }
-}
-
-/// The sections of some groups.
-struct Sections<'a> {
-    codes: &'a [u8],
-    scales: &'a [u16],
-    fp8_scales: &'a [f32],
-    zeros: &'a [u16],
-}
-
-impl Sections<'_> {
-    /// Groups `first..first + n` of a block.
-    ///
-    /// # Safety
-    /// They are valid memory.
-    unsafe fn of(form: &Form, run: &Run, block: usize, first: usize, n: usize) -> Self {
-        let (codes, scales, zeros) = sections(form, run, block, first);
-        let count = |has: bool| if has { n } else { 0 };
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self {
-                codes: array(codes, n * form.group_bytes()),
-                scales: array(scales, count(form.scale_bytes() == 2)),
-                fp8_scales: array(scales, count(form.scale_bytes() == 4)),
-                zeros: array(zeros, count(form.zero_bytes() > 0)),
-            }
-        }
-    }
-}
+use crate::cpu::{Dtype, Isa, per_isa};
 
 /// Bytes as codes with a sign.
 fn signed(codes: &[u8]) -> &[i8] {
@@ -79,32 +42,21 @@ impl Store for F16 {
     }
 }
 
-/// Decodes; `isa` is resolved.
+/// Decodes.
 ///
 /// # Safety
-/// All that the form, which is valid, and the run name is valid.
+/// All that the form, which is valid, and the run name is valid; `isa` is resolved.
 pub(super) unsafe fn decode_run(isa: Isa, dtype: Dtype, form: &Form, run: &Run) -> Result<(), QuantError> {
-    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
-    with_element!(dtype, E => unsafe {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => decode_avx2::<E>(form, run),
-            _ => decode_portable::<E>(form, run),
-        }
-    })
+    // SAFETY: the caller's promise.
+    with_element!(dtype, E => unsafe { decode_for::<E>(isa, form, run) })
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn decode_avx2<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { decode_blocks::<E>(form, run) }
-}
-
-#[inline(never)]
-unsafe fn decode_portable<E: Store>(form: &Form, run: &Run) -> Result<(), QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { decode_blocks::<E>(form, run) }
+per_isa! {
+    /// # Safety
+    /// As [`decode_run`].
+    unsafe fn decode_for[E: Store][E](form: &Form, run: &Run) -> Result<(), QuantError> {
+        decode_blocks::<E>(form, run)
+    }
 }
 
 #[inline(always)]
@@ -118,7 +70,7 @@ unsafe fn decode_blocks<E: Store>(form: &Form, run: &Run) -> Result<(), QuantErr
             let x = buffer.get_mut(..width * form.block_tokens()).unwrap_or(&mut []);
             let (first, n) = if form.is_channel { (channel, width) } else { (0, form.block_groups()) };
             // SAFETY: the groups are in the block.
-            decode_groups(form, unsafe { Sections::of(form, run, block, first, n) }, run.fixed, width, x)?;
+            unsafe { decode_groups(form, &Sections::of(form, run, block, first, n), run.fixed, width, x) }?;
             for (token, from) in x.chunks_exact(width.max(1)).enumerate() {
                 let to = rows.wrapping_add(token * run.x_step).cast::<E>().wrapping_add(channel);
                 // SAFETY: the elements are in the row.
@@ -130,10 +82,19 @@ unsafe fn decode_blocks<E: Store>(form: &Form, run: &Run) -> Result<(), QuantErr
     Ok(())
 }
 
+/// # Safety
+/// The sections are valid for reads.
 #[inline(always)]
-fn decode_groups(form: &Form, from: Sections<'_>, fixed: f32, width: usize, x: &mut [f32]) -> Result<(), QuantError> {
+unsafe fn decode_groups(
+    form: &Form,
+    from: &Sections,
+    fixed: f32,
+    width: usize,
+    x: &mut [f32],
+) -> Result<(), QuantError> {
     let (row, group) = shape(form);
-    let Sections { codes, scales, fp8_scales, zeros } = from;
+    // SAFETY: the caller's promise.
+    let (codes, scales, fp8_scales, zeros) = unsafe { (&*from.codes, &*from.scales, &*from.fp8_scales, &*from.zeros) };
     match form.kind {
         Kind::Int(n) => {
             let format = IntFormat::new(bits(n), row, group)?;

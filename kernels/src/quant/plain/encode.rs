@@ -1,56 +1,19 @@
 //! Plain rows through the encoders, a row or a few channels at a time.
 
-use core::slice::{from_raw_parts, from_raw_parts_mut};
+use core::slice::from_raw_parts;
 
 use kvfolio::quant::fp8_scale::{ScaleRule, row_scales};
 use kvfolio::quant::{Fp8Kind, Groups, IntFormat, NonFinite, QuantError, Report, fp8, ggml, int, symmetric};
 
 use super::super::kind::{Form, Kind, Run};
-use super::shape::{BUFFER, CHANNELS, bits, sections, shape, step};
+use super::shape::{BUFFER, CHANNELS, Sections, bits, shape, step};
 use crate::cpu::element::{Element, with_element};
-use crate::cpu::{Dtype, Isa};
+use crate::cpu::{Dtype, Isa, per_isa};
 
-/// An array, which needs no memory if it is empty.
+/// Encodes.
 ///
 /// # Safety
-/// The address is aligned, valid for `n` elements, and nobody else's.
-unsafe fn array<'a, T>(at: *mut u8, n: usize) -> &'a mut [T] {
-    // SAFETY: the caller's promise.
-    if n == 0 { &mut [] } else { unsafe { from_raw_parts_mut(at.cast(), n) } }
-}
-
-/// The sections of some groups.
-struct Sections<'a> {
-    codes: &'a mut [u8],
-    scales: &'a mut [u16],
-    fp8_scales: &'a mut [f32],
-    zeros: &'a mut [u16],
-}
-
-impl Sections<'_> {
-    /// Groups `first..first + n` of a block.
-    ///
-    /// # Safety
-    /// They are valid memory and nobody else's.
-    unsafe fn of(form: &Form, run: &Run, block: usize, first: usize, n: usize) -> Self {
-        let (codes, scales, zeros) = sections(form, run, block, first);
-        let count = |has: bool| if has { n } else { 0 };
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self {
-                codes: array(codes, n * form.group_bytes()),
-                scales: array(scales, count(form.scale_bytes() == 2)),
-                fp8_scales: array(scales, count(form.scale_bytes() == 4)),
-                zeros: array(zeros, count(form.zero_bytes() > 0)),
-            }
-        }
-    }
-}
-
-/// Encodes; `isa` is resolved.
-///
-/// # Safety
-/// All that the form, which is valid, and the run name is valid.
+/// All that the form, which is valid, and the run name is valid; `isa` is resolved.
 pub(super) unsafe fn encode_run(
     isa: Isa,
     dtype: Dtype,
@@ -58,27 +21,16 @@ pub(super) unsafe fn encode_run(
     run: &Run,
     on: NonFinite,
 ) -> Result<Report, QuantError> {
-    // SAFETY: the caller's promise; the CPU has what a resolved `isa` says.
-    with_element!(dtype, E => unsafe {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => encode_avx2::<E>(form, run, on),
-            _ => encode_portable::<E>(form, run, on),
-        }
-    })
+    // SAFETY: the caller's promise.
+    with_element!(dtype, E => unsafe { encode_for::<E>(isa, form, run, on) })
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn encode_avx2<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { encode_blocks::<E>(form, run, on) }
-}
-
-#[inline(never)]
-unsafe fn encode_portable<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
-    // SAFETY: the caller's promise.
-    unsafe { encode_blocks::<E>(form, run, on) }
+per_isa! {
+    /// # Safety
+    /// As [`encode_run`].
+    unsafe fn encode_for[E: Element][E](form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+        encode_blocks::<E>(form, run, on)
+    }
 }
 
 /// As [`encode_run`].
@@ -101,25 +53,28 @@ unsafe fn encode_blocks<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Re
             let (first, n) = if form.is_channel { (channel, width) } else { (0, form.block_groups()) };
             // SAFETY: the groups are in the block.
             let report =
-                encode_groups(form, x, width, on, unsafe { Sections::of(form, run, block, first, n) }, run.fixed)?;
-            all.saturated = all.saturated.saturating_add(report.saturated);
-            all.replaced = all.replaced.saturating_add(report.replaced);
+                unsafe { encode_groups(form, x, width, on, &Sections::of(form, run, block, first, n), run.fixed) }?;
+            all = all.and(report);
         }
     }
     Ok(all)
 }
 
+/// # Safety
+/// The sections are valid, and nobody else's.
 #[inline(always)]
-fn encode_groups(
+unsafe fn encode_groups(
     form: &Form,
     x: &[f32],
     width: usize,
     on: NonFinite,
-    to: Sections<'_>,
+    to: &Sections,
     fixed: f32,
 ) -> Result<Report, QuantError> {
     let (row, group) = shape(form);
-    let Sections { codes, scales, fp8_scales, zeros } = to;
+    // SAFETY: the caller's promise.
+    let (codes, scales, fp8_scales, zeros) =
+        unsafe { (&mut *to.codes, &mut *to.scales, &mut *to.fp8_scales, &mut *to.zeros) };
     match form.kind {
         Kind::Int(n) => {
             let format = IntFormat::new(bits(n), row, group)?;
@@ -137,9 +92,7 @@ fn encode_groups(
                 let column = column.get_mut(..form.group).unwrap_or(&mut []);
                 x.iter().skip(channel).step_by(width.max(1)).zip(&mut *column).for_each(|(x, to)| *to = *x);
                 let scale = core::slice::from_mut(scale);
-                let report = symmetric::encode(Groups::new(row, group)?, column, on, signed(codes), scale)?;
-                all.saturated = all.saturated.saturating_add(report.saturated);
-                all.replaced = all.replaced.saturating_add(report.replaced);
+                all = all.and(symmetric::encode(Groups::new(row, group)?, column, on, signed(codes), scale)?);
             }
             Ok(all)
         }

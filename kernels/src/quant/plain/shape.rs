@@ -1,5 +1,7 @@
 //! What the codecs are asked for.
 
+use core::ptr::{dangling_mut, slice_from_raw_parts_mut};
+
 use kvfolio::quant::{Groups, IntBits, IntFormat};
 
 use super::super::kind::{Form, Kind, Run};
@@ -38,13 +40,33 @@ pub(super) fn is_valid(form: &Form) -> bool {
 
 const _: () = assert!(CHANNELS * 128 <= BUFFER);
 
-/// Addresses of group `first` of a block: codes, scales, zeros.
-pub(super) fn sections(form: &Form, run: &Run, block: usize, first: usize) -> (*mut u8, *mut u8, *mut u8) {
-    (
-        run.codes.wrapping_add(block * run.codes_step + first * form.group_bytes()),
-        run.scales.wrapping_add(block * run.scales_step + first * form.scale_bytes()),
-        run.zeros.wrapping_add(block * run.zeros_step + first * form.zero_bytes()),
-    )
+/// The sections of some groups, by address. What the form has not is empty.
+pub(super) struct Sections {
+    pub(super) codes: *mut [u8],
+    pub(super) scales: *mut [u16],
+    pub(super) fp8_scales: *mut [f32],
+    pub(super) zeros: *mut [u16],
+}
+
+impl Sections {
+    /// Groups `first..first + n` of a block.
+    pub(super) fn of(form: &Form, run: &Run, block: usize, first: usize, n: usize) -> Self {
+        let codes = run.codes.wrapping_add(block * run.codes_step + first * form.group_bytes());
+        let scales = run.scales.wrapping_add(block * run.scales_step + first * form.scale_bytes());
+        let zeros = run.zeros.wrapping_add(block * run.zeros_step + first * form.zero_bytes());
+        let count = |has: bool| if has { n } else { 0 };
+        Self {
+            codes: array(codes, n * form.group_bytes()),
+            scales: array(scales, count(form.scale_bytes() == 2)),
+            fp8_scales: array(scales, count(form.scale_bytes() == 4)),
+            zeros: array(zeros, count(form.zero_bytes() > 0)),
+        }
+    }
+}
+
+/// An array, at an address that may be anything if it is empty.
+fn array<T>(at: *mut u8, n: usize) -> *mut [T] {
+    slice_from_raw_parts_mut(if n == 0 { dangling_mut() } else { at.cast() }, n)
 }
 
 /// Channels that are taken at once, with the groups of a block that they are in: how many of both, from which one.
