@@ -146,9 +146,9 @@ static int slots_commit(struct cache *self, const int32_t *accepted, struct erro
 {
     struct slots *s = (struct slots *)self;
     (void)error;
-    if (s->in_pages)
-        straight_commit(&s->straight);
     for (int i = 0; i < s->n_added; i++) {
+        if (s->in_pages)
+            straight_commit(&s->straight, s->order[i]);
         s->length[s->order[i]] += accepted[i];
         forget(s, s->order[i]);
     }
