@@ -128,7 +128,7 @@ uint64_t kv_groups_key(const struct kv_groups *g)
     return key;
 }
 
-uint64_t kv_groups_bytes(const struct kv_groups *g, int tokens)
+double kv_groups_token_bytes(const struct kv_groups *g)
 {
     kvf_memory_group groups[KV_GROUPS];
     kvf_memory_report report = { .struct_size = sizeof report };
@@ -142,7 +142,8 @@ uint64_t kv_groups_bytes(const struct kv_groups *g, int tokens)
             groups[i].recent = (uint32_t)group->format->recent;
         }
     }
-    return kvf_memory_estimate(groups, (size_t)g->n, (uint64_t)tokens, 0, &report) == KVF_OK ? report.row_bytes : 0;
+    return kvf_memory_estimate(groups, (size_t)g->n, KV_PLANNED, 0, &report) == KVF_OK
+               ? (double)report.row_bytes / KV_PLANNED : 0;
 }
 
 uint64_t kv_groups_f16_token(const struct kv_groups *g, int layers)

@@ -9,7 +9,7 @@
 #include "kv_format.h"
 #include "model.h"
 
-enum { KV_GROUPS = KV_FORMATS, KV_LAYERS = 1024 }; /* model.c refuses more layers */
+enum { KV_GROUPS = KV_FORMATS, KV_LAYERS = 1024 /* model.c refuses more */, KV_PLANNED = 4096 };
 
 /* What the user wants. */
 struct kv_spec {
@@ -44,8 +44,8 @@ int kv_groups_make(struct kv_groups *groups, const struct model_shape *shape, co
 /* Equal exactly if the bytes of all pages mean the same: `format` of a namespace key. */
 uint64_t kv_groups_key(const struct kv_groups *groups);
 
-/* Bytes that kvfolio's planner says a sequence of `tokens` takes, without free slots and padding. */
-uint64_t kv_groups_bytes(const struct kv_groups *groups, int tokens);
+/* Bytes that kvfolio's planner says a token of a sequence of KV_PLANNED takes, without free slots and padding. */
+double kv_groups_token_bytes(const struct kv_groups *groups);
 
 /* Bytes of a token of `layers` layers in f16. */
 uint64_t kv_groups_f16_token(const struct kv_groups *groups, int layers);

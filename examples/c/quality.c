@@ -85,7 +85,7 @@ static int read_text(const struct quality *q, const char *name, int32_t **tokens
     return status == 0 ? (int)n : -1;
 }
 
-/* Bytes of a token in a sequence of 4,096, as the planner says, and in f16. */
+/* Bytes of a token as the planner says, and in f16. */
 static double token_bytes(const struct quality *q, const char *format, double *f16)
 {
     const struct kv_spec spec = { .format = format };
@@ -95,7 +95,7 @@ static double token_bytes(const struct quality *q, const char *format, double *f
     if (kv_groups_make(&groups, &q->loaded.model.shape, &spec, 0, &error) != 0)
         exit(complain(1, error.text));
     *f16 = (double)kv_groups_f16_token(&groups, groups.shape.layers);
-    return (double)kv_groups_bytes(&groups, 4096) / 4096;
+    return kv_groups_token_bytes(&groups);
 }
 
 static void run_all(const struct quality *q, const struct quality_text *text, int chunk,
