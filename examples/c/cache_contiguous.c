@@ -146,9 +146,9 @@ static int slots_commit(struct cache *self, const int32_t *accepted, struct erro
 {
     struct slots *s = (struct slots *)self;
     (void)error;
-    if (s->in_pages)
-        straight_commit(&s->straight);
     for (int i = 0; i < s->n_added; i++) {
+        if (s->in_pages)
+            straight_commit(&s->straight, s->order[i]);
         s->length[s->order[i]] += accepted[i];
         forget(s, s->order[i]);
     }
@@ -192,12 +192,10 @@ static void slots_free(struct cache *self)
 /* The memory of the slots. */
 static struct kv_backend *make_memory(struct slots *s, struct threads *threads, struct error *error)
 {
-    const size_t token = (size_t)s->groups.shape.kv_heads * (size_t)s->groups.shape.head_dim * 2 *
-                         (size_t)s->groups.shape.layers;
     int pages[KV_GROUPS], sealed[KV_GROUPS];
 
-    s->slot_bytes = (size_t)s->capacity * token * sizeof(float);
-    s->slot_f16_bytes = s->slot_bytes / 2;
+    s->slot_f16_bytes = (size_t)s->capacity * kv_groups_f16_token(&s->groups, s->groups.shape.layers);
+    s->slot_bytes = 2 * s->slot_f16_bytes;
     if (!s->in_pages)
         return kv_contiguous_new(&s->groups.shape, threads, s->n, s->capacity, error);
     if (straight_init(&s->straight, &s->groups, s->n, s->capacity, s->max_rows, error) != 0)

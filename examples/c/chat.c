@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     int n, status = options_read(&chat.options, argc, argv, &error);
 
     if (status > 0) {
-        fputs(options_usage, stdout);
+        printf(options_usage, kv_format_names());
         return 0;
     }
     if (status < 0)

@@ -89,6 +89,9 @@ done
 for kv in int8 fp8 nvfp4 int4-had int4-channel 'int4-channel --kv-exact f16 --kv-layer 1=int8'; do
     # shellcheck disable=SC2086
     texts contiguous --contiguous --pages 2000 --samples 3 --temperature 1 --kv $kv
+    # With slots that are used again while a step leaves them out.
+    # shellcheck disable=SC2086
+    same --contiguous --pages 2000 --samples 3 --temperature 1 --kv $kv --chunk 7 --batch 3
     for arguments in '' '--draft 4' '--chunk 7 --batch 3'; do
         # shellcheck disable=SC2086
         same --samples 3 --temperature 1 --kv $kv $arguments

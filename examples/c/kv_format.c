@@ -1,6 +1,7 @@
 /* The formats of keys and values. */
 #include "kv_format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* An element without groups, in groups of G channels of a token (0 = the whole row), in groups of G tokens. */
@@ -11,7 +12,7 @@
 #define SCALED(e) { KVF_ELEMENT_##e, KVF_AXIS_NONE, 0, KVF_SCALE_TOKEN_HEAD, KVF_FORMAT_DYNAMIC, 0 }
 #define BOTH(f) f, f
 
-static const struct kv_format formats[] = {
+static const struct kv_format formats[KV_FORMATS] = {
     { "f32", KV_EXACT, BOTH(PLAIN(F32)), 1, 0, 0 },
     { "f16", KV_EXACT, BOTH(PLAIN(F16)), 1, 0, 0 },
     { "bf16", KV_EXACT, BOTH(PLAIN(BF16)), 1, 0, 0 },
@@ -31,17 +32,25 @@ static const struct kv_format formats[] = {
     { "int4-had", KV_DIRECT, BOTH(ALONG_CHANNELS(INT4, 0)), 1, 0, 1 },
 };
 
-const char kv_format_names[] = "f32, f16, bf16, int8, int8-g32, int8s, int4, int4-g32, int4-channel, kivi2, fp8, "
-                               "fp8-e5m2, q8_0, q4_0, nvfp4, mxfp4 or int4-had";
+const char *kv_format_names(void)
+{
+    static char names[KV_FORMATS * 16];
+    size_t at = 0;
+
+    for (int i = 0; i < KV_FORMATS && at < sizeof names; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
+                               i == 0 ? "" : i + 1 < KV_FORMATS ? ", " : " or ", formats[i].name);
+    return names;
+}
 
 const struct kv_format *kv_format_at(int n)
 {
-    return n < (int)(sizeof formats / sizeof *formats) ? &formats[n] : NULL;
+    return &formats[n];
 }
 
 const struct kv_format *kv_format_find(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    for (int i = 0; i < KV_FORMATS; i++) {
         if (strlen(formats[i].name) == length && memcmp(formats[i].name, name, length) == 0)
             return &formats[i];
     }

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+enum { KV_FORMATS = 17 };
 enum kv_kind { KV_EXACT, KV_DIRECT, KV_SEALED };
 
 struct kv_format {
@@ -25,10 +26,10 @@ struct kv_format {
 /* The format with this name of `length` bytes, NULL if there is none. */
 const struct kv_format *kv_format_find(const char *name, size_t length);
 
-/* The n-th format, from 0 on; NULL behind the last. */
+/* The n-th format, from 0 to KV_FORMATS - 1. */
 const struct kv_format *kv_format_at(int n);
 
 /* All names, for messages. */
-extern const char kv_format_names[];
+const char *kv_format_names(void);
 
 #endif

@@ -11,7 +11,7 @@ static int read_spec(const struct kv_spec *spec, int layers, const struct kv_for
     const struct kv_format *all = kv_format_find(name, strlen(name));
 
     if (!all)
-        return fail(error, "keys and values can be %s, not \"%s\"", kv_format_names, name);
+        return fail(error, "keys and values can be %s, not \"%s\"", kv_format_names(), name);
     for (int l = 0; l < layers; l++)
         of[l] = all;
     for (const char *at = spec->layers; at && *at;) {
@@ -22,7 +22,8 @@ static int read_spec(const struct kv_spec *spec, int layers, const struct kv_for
             return fail(error, "\"%s\" is not LAYER=FORMAT with a layer from 0 to %d", at, layers - 1);
         of[layer] = kv_format_find(equals + 1, length);
         if (!of[layer])
-            return fail(error, "layer %ld can be %s, not \"%.*s\"", layer, kv_format_names, (int)length, equals + 1);
+            return fail(error, "layer %ld can be %s, not \"%.*s\"", layer, kv_format_names(), (int)length,
+                        equals + 1);
         at = equals + 1 + length;
         at += *at == ',';
     }
@@ -75,10 +76,9 @@ static int lateness(const struct kv_format *format)
 int kv_groups_make(struct kv_groups *g, const struct model_shape *shape, const struct kv_spec *spec, int page_tokens,
                    struct error *error)
 {
-    const struct kv_format *of[KV_LAYERS], *exact, *f16 = kv_format_find("f16", 3);
+    const struct kv_format *of[KV_LAYERS], *exact;
     const char *exact_name = spec->exact ? spec->exact : "f32";
-    const struct kv_format *first = NULL;
-    int needed = 1;
+    const struct kv_format *first = NULL, *largest = NULL;
 
     *g = (struct kv_groups){ .shape = *shape };
     exact = kv_format_find(exact_name, strlen(exact_name));
@@ -90,11 +90,13 @@ int kv_groups_make(struct kv_groups *g, const struct model_shape *shape, const s
     for (int l = 0; l < shape->layers; l++) {
         if (!first || lateness(of[l]) > lateness(first))
             first = of[l];
-        needed = of[l]->page_tokens > needed ? of[l]->page_tokens : needed;
+        if (!largest || of[l]->page_tokens > largest->page_tokens)
+            largest = of[l];
     }
-    if (page_tokens > 0 && page_tokens < needed)
-        return fail(error, "these keys and values need pages of at least %d tokens, not %d", needed, page_tokens);
-    g->page_tokens = page_tokens > 0 ? page_tokens : needed > 16 ? needed : 16;
+    if (page_tokens > 0 && page_tokens < largest->page_tokens)
+        return fail(error, "%s needs pages of at least %d tokens, not %d", largest->name, largest->page_tokens,
+                    page_tokens);
+    g->page_tokens = page_tokens > 0 ? page_tokens : largest->page_tokens > 16 ? largest->page_tokens : 16;
     group_of(g, first);
     for (int l = 0; l < shape->layers; l++) {
         const int group = group_of(g, of[l]);
@@ -103,11 +105,9 @@ int kv_groups_make(struct kv_groups *g, const struct model_shape *shape, const s
     }
     for (int i = 0; i < g->n; i++) {
         struct kv_group *group = &g->groups[i];
-        kvf_page_layout half;
         if (make_layout(g, group, group->format, &group->layout, error) != 0 ||
-            make_layout(g, group, exact, &group->exact, error) != 0 || make_layout(g, group, f16, &half, error) != 0)
+            make_layout(g, group, exact, &group->exact, error) != 0)
             return -1;
-        group->f16_bytes = half.page_bytes;
     }
     return 0;
 }
@@ -128,7 +128,7 @@ uint64_t kv_groups_key(const struct kv_groups *g)
     return key;
 }
 
-uint64_t kv_groups_bytes(const struct kv_groups *g, int tokens)
+double kv_groups_token_bytes(const struct kv_groups *g)
 {
     kvf_memory_group groups[KV_GROUPS];
     kvf_memory_report report = { .struct_size = sizeof report };
@@ -142,12 +142,13 @@ uint64_t kv_groups_bytes(const struct kv_groups *g, int tokens)
             groups[i].recent = (uint32_t)group->format->recent;
         }
     }
-    return kvf_memory_estimate(groups, (size_t)g->n, (uint64_t)tokens, 0, &report) == KVF_OK ? report.row_bytes : 0;
+    return kvf_memory_estimate(groups, (size_t)g->n, KV_PLANNED, 0, &report) == KVF_OK
+               ? (double)report.row_bytes / KV_PLANNED : 0;
 }
 
-uint64_t kv_groups_f16_token(const struct kv_groups *g)
+uint64_t kv_groups_f16_token(const struct kv_groups *g, int layers)
 {
-    return (uint64_t)g->shape.layers * 2 * (uint64_t)(g->shape.kv_heads * g->shape.head_dim) * 2;
+    return (uint64_t)layers * 2 * (uint64_t)(g->shape.kv_heads * g->shape.head_dim) * 2;
 }
 
 /* recent + P - 1 tokens stay exact behind a seal; the page that is being sealed and a chunk of a page come on top. */

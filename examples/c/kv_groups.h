@@ -9,13 +9,13 @@
 #include "kv_format.h"
 #include "model.h"
 
-enum { KV_GROUPS = 17, KV_LAYERS = 1024 };
+enum { KV_GROUPS = KV_FORMATS, KV_LAYERS = 1024 /* model.c refuses more */, KV_PLANNED = 4096 };
 
 /* What the user wants. */
 struct kv_spec {
     const char *format; /* of all layers; NULL = f32 */
     const char *layers; /* exceptions, such as "0=f16,29=f16"; NULL = none */
-    const char *exact;  /* f32 or f16: pages that are not sealed yet; NULL = f32 */
+    const char *exact;  /* f32, f16 or bf16: pages that are not sealed yet; NULL = f32 */
 };
 
 struct kv_group {
@@ -23,7 +23,6 @@ struct kv_group {
     int layers;
     kvf_page_layout layout; /* of its pages; of sealed ones where there are such */
     kvf_page_layout exact;  /* sealed: of pages that are not sealed yet */
-    uint64_t f16_bytes;     /* what a page would take in f16 */
 };
 
 struct kv_groups {
@@ -45,11 +44,11 @@ int kv_groups_make(struct kv_groups *groups, const struct model_shape *shape, co
 /* Equal exactly if the bytes of all pages mean the same: `format` of a namespace key. */
 uint64_t kv_groups_key(const struct kv_groups *groups);
 
-/* Bytes that kvfolio's planner says a sequence of `tokens` takes, without free slots and padding. */
-uint64_t kv_groups_bytes(const struct kv_groups *groups, int tokens);
+/* Bytes that kvfolio's planner says a token of a sequence of KV_PLANNED takes, without free slots and padding. */
+double kv_groups_token_bytes(const struct kv_groups *groups);
 
-/* Bytes of a token in f16. */
-uint64_t kv_groups_f16_token(const struct kv_groups *groups);
+/* Bytes of a token of `layers` layers in f16. */
+uint64_t kv_groups_f16_token(const struct kv_groups *groups, int layers);
 
 /* Pages of a sealed group that a sequence has unsealed at most. */
 int kv_group_open_pages(const struct kv_groups *groups, const struct kv_group *group);

@@ -25,8 +25,7 @@ const char options_usage[] =
     "  --seed N          of the draws (default 1)\n"
     "  --page P          tokens a page, a power of two, 1 to 256 (default 16, or what the format needs)\n"
     "  --pages N         pages of the cache (default 512)\n"
-    "  --kv FORMAT       how keys and values are kept (default f32): f32, f16, bf16, int8, int8-g32, int8s, int4,\n"
-    "                    int4-g32, int4-channel, kivi2, fp8, fp8-e5m2, q8_0, q4_0, nvfp4, mxfp4 or int4-had\n"
+    "  --kv FORMAT       how keys and values are kept (default f32)\n"
     "  --kv-layer L=FORMAT[,L=FORMAT...]   layers, from 0 on, that are kept in another format\n"
     "  --kv-exact TYPE   int4-channel and kivi2: tokens not quantised yet as f32, f16 or bf16 (default f32)\n"
     "  --batch N         chats at a time (default 16)\n"
@@ -35,7 +34,9 @@ const char options_usage[] =
     "  --threads T       (default: one per processor)\n"
     "  --contiguous      an array per chat in place of pages; nothing is shared\n"
     "  --quiet           no table at the end\n"
-    "  --help\n";
+    "  --help\n"
+    "\n"
+    "FORMAT is %s.\n";
 
 enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
        KV_EXACT_AS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP };
@@ -98,7 +99,7 @@ static int format(const char *name, int exact, const char **value, struct error 
     const struct kv_format *format = kv_format_find(optarg, strlen(optarg));
 
     if (!format || (exact && format->kind != KV_EXACT))
-        return fail(error, "--%s takes %s, not \"%s\"", name, exact ? "f32, f16 or bf16" : kv_format_names, optarg);
+        return fail(error, "--%s takes %s, not \"%s\"", name, exact ? "f32, f16 or bf16" : kv_format_names(), optarg);
     *value = optarg;
     return 0;
 }

@@ -21,7 +21,7 @@ struct options {
     struct sampling sampling;
 };
 
-extern const char options_usage[];
+extern const char options_usage[]; /* for printf, with kv_format_names() */
 
 /* Reads argv. Returns 0; 1 if help was asked for; -1 and a reason. */
 int options_read(struct options *options, int argc, char **argv, struct error *error);

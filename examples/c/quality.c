@@ -37,41 +37,30 @@ static const struct window {
 };
 
 /*
- * What an independent simulation measured, with f32 scales; NAN = nothing. |d - centre| must stay below bound, where
- * the centre is 0, or the reference where near_reference is 1.
+ * What an independent simulation measured, with f32 scales. |d - centre| must stay below bound, where the centre is 0,
+ * or the reference where near_reference is 1. Other formats have neither.
  */
 static const struct row {
     const char *format;
-    double reference[WINDOWS];
+    double reference[WINDOWS]; /* NAN = nothing */
     double bound;
     int near_reference;
-} table[] = {
+} references[] = {
     { "f32", { 0, 0, 0 }, NO_BOUND, 0 },
-    { "f16", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "bf16", { NAN, NAN, NAN }, NO_BOUND, 0 },
     { "int8", { -0.000, 0.002, 0.000 }, 0.005, 0 },
-    { "int8-g32", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "int8s", { NAN, NAN, NAN }, NO_BOUND, 0 },
     { "int4", { 0.112, 0.170, 0.102 }, NO_BOUND, 0 },
-    { "int4-g32", { NAN, NAN, NAN }, NO_BOUND, 0 },
     { "int4-channel", { -0.001, 0.005, 0.005 }, 0.01, 0 },
     { "kivi2", { 0.105, 0.159, 0.043 }, 0.03, 1 },
-    { "fp8", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "fp8-e5m2", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "q8_0", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "q4_0", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "nvfp4", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "mxfp4", { NAN, NAN, NAN }, NO_BOUND, 0 },
-    { "int4-had", { NAN, NAN, NAN }, NO_BOUND, 0 },
 };
-enum { ROWS = sizeof table / sizeof *table };
 
 struct quality {
     struct loaded loaded;
     const char *data;
-    const struct row *rows[ROWS]; /* f32 first */
+    struct row rows[KV_FORMATS]; /* f32 first */
     int n;
     int chunks[2], n_chunks;
+    const char *windows; /* names of those to run */
+    int passkey;
 };
 
 static int complain(int status, const char *text)
@@ -96,24 +85,27 @@ static int read_text(const struct quality *q, const char *name, int32_t **tokens
     return status == 0 ? (int)n : -1;
 }
 
-/* Bytes of a token in a sequence of 4,096, as the planner says. */
-static double token_bytes(const struct quality *q, const char *format)
+/* Bytes of a token as the planner says, and in f16. */
+static double token_bytes(const struct quality *q, const char *format, double *f16)
 {
     const struct kv_spec spec = { .format = format };
     struct kv_groups groups;
     struct error error;
-    return kv_groups_make(&groups, &q->loaded.model.shape, &spec, 0, &error) == 0
-               ? (double)kv_groups_bytes(&groups, 4096) / 4096 : 0;
+
+    if (kv_groups_make(&groups, &q->loaded.model.shape, &spec, 0, &error) != 0)
+        exit(complain(1, error.text));
+    *f16 = (double)kv_groups_f16_token(&groups, groups.shape.layers);
+    return kv_groups_token_bytes(&groups);
 }
 
 static void run_all(const struct quality *q, const struct quality_text *text, int chunk,
                     struct quality_result *results)
 {
-    const char *formats[ROWS];
+    const char *formats[KV_FORMATS];
     struct error error;
 
     for (int i = 0; i < q->n; i++)
-        formats[i] = q->rows[i]->format;
+        formats[i] = q->rows[i].format;
     if (quality_run(&q->loaded.model, formats, q->n, text, chunk, results, &error) != 0)
         exit(complain(1, error.text));
 }
@@ -125,10 +117,10 @@ static int order(const struct quality *q, const double *d)
 
     for (int i = 0; i < q->n; i++) {
         for (int j = 0; j < q->n; j++) {
-            const double *a = q->rows[i]->reference, *b = q->rows[j]->reference;
+            const double *a = q->rows[i].reference, *b = q->rows[j].reference;
             if (!(b[0] - a[0] > 0.03) || !(b[1] - a[1] > 0.03) || d[i] < d[j])
                 continue;
-            printf("FAILED: %s should cost less than %s\n", q->rows[i]->format, q->rows[j]->format);
+            printf("FAILED: %s should cost less than %s\n", q->rows[i].format, q->rows[j].format);
             failures++;
         }
     }
@@ -137,10 +129,10 @@ static int order(const struct quality *q, const double *d)
 
 static int run_window(const struct quality *q, const struct window *window)
 {
-    static struct quality_result results[2][ROWS];
+    static struct quality_result results[2][KV_FORMATS];
     const int w = (int)(window - windows);
     const double start = clock_seconds();
-    double d[ROWS];
+    double d[KV_FORMATS], f16;
     int32_t *tokens;
     struct quality_text text;
     struct error error;
@@ -158,16 +150,14 @@ static int run_window(const struct quality *q, const struct window *window)
     printf("%-14s %12s %8s %9s %9s  %s\n", "format", "bytes/token", "of f16", "d", "reference",
            q->n_chunks > 1 ? "logits in chunks of both sizes" : "");
     for (int i = 0; i < q->n; i++) {
-        const struct row *row = q->rows[i];
-        const double bytes = token_bytes(q, row->format), reference = row->reference[w];
+        const struct row *row = &q->rows[i];
+        const double bytes = token_bytes(q, row->format, &f16), reference = row->reference[w];
         const int same = q->n_chunks < 2 || memcmp(results[0][i].hashes, results[1][i].hashes,
                                                    sizeof results[0][i].hashes) == 0;
         int bad;
         d[i] = results[0][i].nll - results[0][0].nll;
         bad = !(fabs(d[i] - (row->near_reference ? reference : 0)) < row->bound) || !same;
-        printf("%-14s %12.1f %7.2fx %+9.4f ", row->format, bytes,
-               (double)q->loaded.model.shape.layers * 4 * q->loaded.model.shape.kv_heads *
-                   q->loaded.model.shape.head_dim / bytes, d[i]);
+        printf("%-14s %12.1f %7.2fx %+9.4f ", row->format, bytes, f16 / bytes, d[i]);
         printf(isnan(reference) ? "%9s" : "", "-");
         if (!isnan(reference))
             printf("%+9.3f", reference);
@@ -181,7 +171,7 @@ static int run_window(const struct quality *q, const struct window *window)
 /* The digits must be the likeliest tokens one after the other, which is what greedy decoding would say. */
 static int run_passkey(const struct quality *q)
 {
-    static struct quality_result results[ROWS];
+    static struct quality_result results[KV_FORMATS];
     int32_t *tokens;
     struct error error;
     const int n = read_text(q, "passkey-a.txt", &tokens, &error);
@@ -191,8 +181,8 @@ static int run_passkey(const struct quality *q)
         return complain(1, n < 0 ? error.text : "the passkey text has another length");
     run_all(q, &(struct quality_text){ tokens, n, n - DIGITS }, 64, results);
     for (int i = 0; i < q->n; i++) {
-        const int must = q->rows[i]->bound < NO_BOUND || i == 0;
-        printf("passkey %-14s %d of %d digits, log-probability %+.2f%s\n", q->rows[i]->format, results[i].greedy,
+        const int must = q->rows[i].bound < NO_BOUND || i == 0;
+        printf("passkey %-14s %d of %d digits, log-probability %+.2f%s\n", q->rows[i].format, results[i].greedy,
                DIGITS, -results[i].nll * DIGITS, must && results[i].greedy < DIGITS ? "  FAILED" : "");
         failures += must && results[i].greedy < DIGITS;
     }
@@ -200,51 +190,91 @@ static int run_passkey(const struct quality *q)
     return failures;
 }
 
-/* Chooses rows by a list of names, all if it is NULL; f32 is always the first. */
-static int choose_rows(struct quality *q, const char *names)
+/* Adds a format, with its reference if there is one. */
+static void add_row(struct quality *q, const struct kv_format *format)
 {
-    q->n = 0;
-    q->rows[q->n++] = &table[0];
-    for (int i = 1; i < ROWS; i++) {
-        const size_t length = strlen(table[i].format);
-        const char *at = names;
-        while (at && (strncmp(at, table[i].format, length) != 0 || (at[length] && at[length] != ',')))
-            at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
-        if (!names || at)
-            q->rows[q->n++] = &table[i];
+    struct row *row = &q->rows[q->n++];
+
+    *row = (struct row){ format->name, { NAN, NAN, NAN }, NO_BOUND, 0 };
+    for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
+        if (strcmp(references[i].format, format->name) == 0)
+            *row = references[i];
     }
-    return q->n;
 }
 
-int main(int argc, char **argv)
+/* Chooses rows by a list of names, all if it is NULL; f32 is always the first, and stands there once. */
+static int choose_rows(struct quality *q, const char *names)
+{
+    int chosen[KV_FORMATS] = { 0 };
+
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const struct kv_format *format = kv_format_find(at, strcspn(at, ","));
+        if (!format)
+            return -1;
+        chosen[format - kv_format_at(0)] = 1;
+    }
+    for (int i = 0; i < KV_FORMATS; i++) {
+        if (!names || chosen[i] || i == 0)
+            add_row(q, kv_format_at(i));
+    }
+    return 0;
+}
+
+/* One or two numbers from 1 to 256. */
+static int read_chunks(struct quality *q, const char *text)
+{
+    int used = 0;
+
+    q->n_chunks = sscanf(text, "%d%n,%d%n", &q->chunks[0], &used, &q->chunks[1], &used);
+    for (int c = 0; c < q->n_chunks; c++) {
+        if (q->chunks[c] < 1 || q->chunks[c] > 256)
+            return -1;
+    }
+    return q->n_chunks < 1 || text[used] ? -1 : 0;
+}
+
+/* Reads argv. Returns 0, or 2 and has said why. */
+static int read_options(struct quality *q, int argc, char **argv)
 {
     static const struct option names[] = { { "windows", 1, NULL, 'w' }, { "rows", 1, NULL, 'r' },
                                            { "chunks", 1, NULL, 'c' },  { "passkey", 0, NULL, 'p' },
                                            { NULL, 0, NULL, 0 } };
-    const char *which = "", *rows = NULL, *model = getenv("KVF_MODEL"), *data = getenv("KVF_DATA");
-    static struct quality q;
-    struct error error;
-    int option, passkey = 0, failures = 0;
+    const char *rows = NULL, *chunks = "64";
+    int option;
 
-    q.chunks[q.n_chunks++] = 64;
+    q->windows = "";
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (option == 'w')
-            which = optarg;
+            q->windows = optarg;
         else if (option == 'r')
             rows = optarg;
         else if (option == 'p')
-            passkey = 1;
+            q->passkey = 1;
         else if (option == 'c')
-            q.n_chunks = sscanf(optarg, "%d,%d", &q.chunks[0], &q.chunks[1]);
+            chunks = optarg;
         else
             return 2;
     }
-    for (int c = 0; c < q.n_chunks; c++) {
-        if (q.chunks[c] < 1 || q.chunks[c] > 256)
-            return complain(2, "--chunks takes one or two numbers from 1 to 256");
-    }
-    if (q.n_chunks < 1)
+    if (optind < argc || q->windows[strspn(q->windows, "WPS,")] || (!*q->windows && !q->passkey))
+        return complain(2, "usage: kvf-quality [--windows W,P,S] [--rows FORMAT,...] [--chunks N[,N]] [--passkey]");
+    if (read_chunks(q, chunks) != 0)
         return complain(2, "--chunks takes one or two numbers from 1 to 256");
+    if (choose_rows(q, rows) != 0) {
+        fprintf(stderr, "kvf-quality: --rows takes %s, with commas between them\n", kv_format_names());
+        return 2;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *model = getenv("KVF_MODEL"), *data = getenv("KVF_DATA");
+    static struct quality q;
+    struct error error;
+    int failures = 0;
+
+    if (read_options(&q, argc, argv) != 0)
+        return 2;
     q.data = data && *data ? data : "../shared/data";
     model = model && *model ? model : ".cache/SmolLM2-135M-Instruct.Q4_1.gguf";
     if (access(model, R_OK) != 0 || access(q.data, R_OK) != 0) {
@@ -254,12 +284,11 @@ int main(int argc, char **argv)
     if (load(&q.loaded, model, &error) != 0)
         return complain(2, error.text);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    choose_rows(&q, rows);
     for (int w = 0; w < WINDOWS; w++) {
-        if (strchr(which, windows[w].name))
+        if (strchr(q.windows, windows[w].name))
             failures += run_window(&q, &windows[w]);
     }
-    if (passkey)
+    if (q.passkey)
         failures += run_passkey(&q);
     unload(&q.loaded);
     printf("%s: kvf-quality\n", failures ? "FAILED" : "ok");

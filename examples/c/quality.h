@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { QUALITY_ROWS = 20, QUALITY_TOKENS = 1024 };
+enum { QUALITY_TOKENS = 1024 };
 
 /* A text and the predictions that count. Tokens begin..begin + count of a file, predictions of from..count - 1. */
 struct quality_text {
@@ -20,13 +20,12 @@ struct quality_text {
 struct quality_result {
     double nll;                       /* mean over the predictions */
     int greedy;                       /* predictions that are the likeliest token */
-    int predictions;
     uint64_t hashes[QUALITY_TOKENS];  /* of the logits that made each prediction */
 };
 
 /*
  * Runs the text through one cache for each of formats[n] in lockstep, `chunk` tokens of each a step. The caches are
- * managed by kvfolio, and their rows are one batch of the model.
+ * managed by kvfolio, and their rows are one batch of the model; n is at most KV_FORMATS.
  */
 int quality_run(const struct model *model, const char *const *formats, int n, const struct quality_text *text,
                 int chunk, struct quality_result *results, struct error *error);
@@ -36,8 +35,8 @@ struct quality_fan {
     struct kv_backend backend; /* first: a pointer to it is a pointer to us */
     int row_q, row_kv;         /* floats of a row of q, and of k */
     int n;
-    struct kv_backend *to[QUALITY_ROWS];
-    int counts[QUALITY_ROWS];  /* rows of the batch at hand */
+    struct kv_backend *to[KV_FORMATS];
+    int counts[KV_FORMATS];  /* rows of the batch at hand */
 };
 void quality_fan_init(struct quality_fan *fan, const struct model_shape *shape);
 

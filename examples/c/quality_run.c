@@ -12,8 +12,15 @@ struct lane {
     struct cache *cache;
     uint64_t sequence;
     int len;
-    double sum;
     struct quality_result *result;
+};
+
+/* What a row of logits says of the next token. */
+struct prediction {
+    int lane, target;
+    int hit; /* 1 iff it is the likeliest */
+    double nll;
+    uint64_t hash;
 };
 
 struct run {
@@ -22,17 +29,12 @@ struct run {
     struct threads *threads;
     struct engine *engine;
     struct quality_fan fan;
-    struct lane lanes[QUALITY_ROWS];
+    struct lane lanes[KV_FORMATS];
     int n, chunk;
     int32_t *tokens;      /* [n * chunk] the batch at hand */
     struct row_desc *rows;
     float *logits;        /* [n * chunk][vocab] */
-
-    /* Predictions of the batch at hand. */
-    int *lane_of, *target_of; /* [n * chunk] */
-    double *nll;
-    int *hit;
-    uint64_t *hash;
+    struct prediction *predictions; /* [n * chunk] */
 };
 
 /* Looks at rows of logits: bodies of parallel_for. */
@@ -44,7 +46,8 @@ static void look(void *context, int begin, int end, int worker)
 
     for (int i = begin; i < end; i++) {
         const float *logits = r->logits + (size_t)i * (size_t)vocab;
-        const int32_t target = r->text->tokens[r->target_of[i]];
+        struct prediction *p = &r->predictions[i];
+        const int32_t target = r->text->tokens[p->target];
         uint64_t hash = 0xcbf29ce484222325u;
         double sum = 0;
         int best = 0;
@@ -57,9 +60,9 @@ static void look(void *context, int begin, int end, int worker)
             hash = (hash ^ bits) * 0x100000001b3u;
             sum += (double)expf(logits[j] - logits[best]);
         }
-        r->nll[i] = log(sum) + (double)logits[best] - (double)logits[target];
-        r->hit[i] = best == target;
-        r->hash[i] = hash;
+        p->nll = log(sum) + (double)logits[best] - (double)logits[target];
+        p->hit = best == target;
+        p->hash = hash;
     }
 }
 
@@ -84,10 +87,8 @@ static int add(struct run *r, int l, int *n_rows, int *n_wanted, struct error *e
     memcpy(r->rows + *n_rows, batch.rows, (size_t)batch.n * sizeof *batch.rows);
     *n_rows += batch.n;
     r->fan.counts[l] = batch.n;
-    for (int i = count - wanted; i < count; i++, ++*n_wanted) {
-        r->lane_of[*n_wanted] = l;
-        r->target_of[*n_wanted] = lane->len + i + 1;
-    }
+    for (int i = count - wanted; i < count; i++)
+        r->predictions[(*n_wanted)++] = (struct prediction){ .lane = l, .target = lane->len + i + 1 };
     return 0;
 }
 
@@ -106,11 +107,11 @@ static int step(struct run *r, struct error *error)
         return -1;
     parallel_for(r->threads, n_wanted, 1, look, r);
     for (int i = 0; i < n_wanted; i++) {
-        struct lane *lane = &r->lanes[r->lane_of[i]];
-        lane->sum += r->nll[i];
-        lane->result->greedy += r->hit[i];
-        lane->result->hashes[r->target_of[i]] = r->hash[i];
-        lane->result->predictions++;
+        const struct prediction *p = &r->predictions[i];
+        struct quality_result *result = r->lanes[p->lane].result;
+        result->nll += p->nll;
+        result->greedy += p->hit;
+        result->hashes[p->target] = p->hash;
     }
     for (int l = 0; l < r->n; l++) {
         const int32_t accepted = r->fan.counts[l];
@@ -131,14 +132,9 @@ static int start(struct run *r, const char *const *formats, struct quality_resul
         return -1;
     r->tokens = calloc(rows, sizeof *r->tokens);
     r->rows = calloc(rows, sizeof *r->rows);
-    r->lane_of = calloc(rows, sizeof *r->lane_of);
-    r->target_of = calloc(rows, sizeof *r->target_of);
-    r->nll = calloc(rows, sizeof *r->nll);
-    r->hit = calloc(rows, sizeof *r->hit);
-    r->hash = calloc(rows, sizeof *r->hash);
+    r->predictions = calloc(rows, sizeof *r->predictions);
     r->logits = malloc(rows * (size_t)r->model->shape.vocab * sizeof *r->logits);
-    if (!r->threads || !r->tokens || !r->rows || !r->lane_of || !r->target_of || !r->nll || !r->hit || !r->hash ||
-        !r->logits)
+    if (!r->threads || !r->tokens || !r->rows || !r->predictions || !r->logits)
         return fail(error, "out of memory for %d formats", r->n);
     quality_fan_init(&r->fan, &r->model->shape);
     for (int l = 0; l < r->n; l++) {
@@ -167,11 +163,7 @@ static void stop(struct run *r)
     threads_free(r->threads);
     free(r->tokens);
     free(r->rows);
-    free(r->lane_of);
-    free(r->target_of);
-    free(r->nll);
-    free(r->hit);
-    free(r->hash);
+    free(r->predictions);
     free(r->logits);
 }
 
@@ -186,7 +178,7 @@ int quality_run(const struct model *model, const char *const *formats, int n, co
     while (more > 0)
         more = step(&r, error);
     for (int l = 0; l < n && more == 0; l++)
-        results[l].nll = r.lanes[l].sum / results[l].predictions;
+        results[l].nll /= text->count - text->from;
     stop(&r);
     return more;
 }

@@ -127,8 +127,12 @@ static int length_of(const struct step *s, kvf_seq sequence)
 
 static int step_run(struct cache *self, uint64_t sequence, int n)
 {
-    const struct step *s = (const struct step *)self;
-    return kv_groups_run(&s->groups, length_of(s, sequence), n);
+    struct step *s = (struct step *)self;
+    const double start = clock_seconds();
+    const int run = kv_groups_run(&s->groups, length_of(s, sequence), n);
+
+    s->seconds += clock_seconds() - start;
+    return run;
 }
 
 static enum cache_answer step_add(struct cache *self, uint64_t sequence, const int32_t *tokens, int n, int wanted,

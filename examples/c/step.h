@@ -21,9 +21,8 @@ struct step_config {
 struct cache *step_new(const struct step_config *config, const struct model_shape *shape, struct threads *threads,
                        struct error *error);
 
-/* For the checks: the manager behind a cache, its groups, and the step's tables as the kernels will read them. */
+/* For the checks: the manager behind a cache, and the step's tables as the kernels will read them. */
 kvf_cache *step_manager(struct cache *cache);
-const struct kv_groups *step_groups(struct cache *cache);
 
 struct step_view {
     int32_t *tables; /* [rows][stride] */
@@ -32,7 +31,6 @@ struct step_view {
     int tokens;
     kvf_kernel_copy *copies; /* [n_copies] */
     int n_copies;
-    const uint32_t *sealed;  /* [rows], NULL if the group has no sealed pages */
 };
 struct step_view step_view(struct cache *cache, int group);
 

@@ -122,7 +122,8 @@ static void note_peak(struct step *s)
         used += (int)(open + sealed);
         bytes += open * (part->sealed_pool < 0 ? group->layout : group->exact).page_bytes;
         bytes += sealed * group->layout.page_bytes;
-        f16_bytes += (open + sealed) * group->f16_bytes;
+        f16_bytes += (uint64_t)(open + sealed) * (uint64_t)s->groups.page_tokens *
+                     kv_groups_f16_token(&s->groups, group->layers);
     }
     s->peak = used > s->peak ? used : s->peak;
     if (bytes > s->peak_bytes) {

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-enum { PLANNED = 4096 }; /* tokens of the sequence whose bytes are told */
-
 /* Pages that tokens `from` to `to` - 1 need in each pool, against what is free or can be evicted. */
 static int step_has_room(struct cache *self, int from, int to)
 {
@@ -40,8 +38,8 @@ static void step_usage(struct cache *self, struct cache_usage *usage)
     *usage = (struct cache_usage){
         .page_tokens = s->groups.page_tokens, .peak = s->peak, .peak_bytes = s->peak_bytes,
         .peak_f16_bytes = s->peak_f16_bytes, .copies = (long long)stats.copied_pages, .evicted = s->evicted,
-        .seconds = s->seconds, .planned_tokens = PLANNED, .f16_token_bytes = (int)kv_groups_f16_token(&s->groups),
-        .token_bytes = (double)kv_groups_bytes(&s->groups, PLANNED) / PLANNED,
+        .seconds = s->seconds, .planned_tokens = KV_PLANNED, .token_bytes = kv_groups_token_bytes(&s->groups),
+        .f16_token_bytes = (int)kv_groups_f16_token(&s->groups, s->groups.shape.layers),
     };
     for (int i = 0; i < s->n_pools; i++) {
         const kvf_pool_stats pool = step_pool(s, i);
@@ -201,15 +199,10 @@ kvf_cache *step_manager(struct cache *cache)
     return ((struct step *)cache)->kvf;
 }
 
-const struct kv_groups *step_groups(struct cache *cache)
-{
-    return &((struct step *)cache)->groups;
-}
-
 struct step_view step_view(struct cache *cache, int group)
 {
     struct step *s = (struct step *)cache;
     struct step_group *part = &s->parts[group];
     return (struct step_view){ part->tables, s->n_sequences, part->stride, part->slots, s->n_rows, part->copies,
-                               part->n_copies, part->sealed_pool < 0 ? NULL : part->sealed };
+                               part->n_copies };
 }

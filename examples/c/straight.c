@@ -10,8 +10,7 @@ int straight_init(struct straight *s, const struct kv_groups *groups, int slots,
     size_t entries;
     int whole;
 
-    *s = (struct straight){ .groups = groups, .slots = slots, .slot_pages = (capacity + page - 1) / page,
-                            .max_rows = max_rows };
+    *s = (struct straight){ .groups = groups, .slots = slots, .slot_pages = (capacity + page - 1) / page };
     entries = (size_t)slots * (size_t)s->slot_pages;
     s->floor = calloc((size_t)slots, sizeof *s->floor);
     whole = s->floor != NULL;
@@ -107,12 +106,8 @@ void straight_plan(struct straight *s, const struct row_desc *rows, int n)
     }
 }
 
-void straight_commit(struct straight *s)
+void straight_commit(struct straight *s, int slot)
 {
-    for (int g = 0; g < s->groups->n; g++) {
-        for (int slot = 0; slot < s->slots; slot++) {
-            if ((int)s->of[g].sealed[slot] > s->of[g].done[slot])
-                s->of[g].done[slot] = (int)s->of[g].sealed[slot];
-        }
-    }
+    for (int g = 0; g < s->groups->n; g++)
+        s->of[g].done[slot] = (int)s->of[g].sealed[slot];
 }

@@ -11,12 +11,11 @@ struct straight {
     const struct kv_groups *groups; /* borrowed */
     int slots;
     int slot_pages;                 /* pages of a slot */
-    int max_rows;
     int *floor;                     /* [slots] pages that are sealed whatever the schedule says */
     struct straight_group {
         int open;                   /* pages of a slot that are not sealed: all, or a ring */
-        int *done;                  /* [slots] pages sealed by steps before */
-        uint32_t *sealed;           /* [slots] with those of the step at hand */
+        int *done;                  /* [slots] pages sealed by steps that are committed */
+        uint32_t *sealed;           /* [slots] with those of the slot's latest step */
         kvf_kernel_seal *seals;     /* [slots * slot_pages] */
         int64_t *rows;              /* [max_rows] slots of the rows */
         int32_t *tables;            /* [slots][slot_pages] */
@@ -38,7 +37,7 @@ void straight_clear(struct straight *s, int slot);
 /* Where the rows of a step lie; row_desc.sequence is the slot. The first row of each slot says where it continues. */
 void straight_plan(struct straight *s, const struct row_desc *rows, int n);
 
-/* The step has been computed. */
-void straight_commit(struct straight *s);
+/* A step with rows of this slot has been computed. */
+void straight_commit(struct straight *s, int slot);
 
 #endif
