@@ -31,8 +31,13 @@ export PREFIX LIBDIR DESTDIR
 header:
 	cargo run -q -p xtask -- header
 
-# A million random operations per configuration: model, Rust API and C ABI in lock-step. An hour and a half on two cores.
+# Ten million random groups per codec: bounds, published formulas, and rows in every instruction set against the codec. Ten
+# minutes on two cores; a million takes one. Then a million random operations per configuration: model, Rust API and C ABI
+# in lock-step, an hour and a half.
+soak: export KVF_GROUPS ?= 10000000
 soak:
+	cargo test --release -q -p kvfolio --all-features --test quant -- bounds:: reference:: certified::
+	cargo test --release -q -p kvfolio-kernels --test rows every_instruction_set
 	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
 
 # The fuzz targets, FUZZ_SECONDS each; what they find stays in target/fuzz. See tests/FUZZING.md.

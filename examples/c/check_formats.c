@@ -3,6 +3,9 @@
  * in chunks of any size, after a fork, rejected tokens and a truncate; a prefix that is found gives what computing
  * it gives, as far as the manager promises.
  *
+ * Reported against others: prefixes that failed with FP8 alone (41 of a list that is not in this repository), and exact
+ * tokens that decoding never sealed, since they were counted for each call (46). So each format meets each of those.
+ *
  * Where pages are sealed late (kivi2), a sequence that found a prefix reads pages as sealed that one which computed
  * them still reads exact. That is compared with a sequence without a manager whose pages were sealed early.
  */

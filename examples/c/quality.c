@@ -8,7 +8,7 @@
  * S   wikitext2-test, tokens 0 to 511, predictions of tokens 129 on
  *
  * d is the mean negative log-likelihood minus that of f32 on the same tokens. With two chunk sizes the logits of both
- * must be equal bit for bit. --passkey: the five digits at the end of passkey-a.txt must come out.
+ * must be equal bit for bit. kivi2-paper is KIVI as its paper has it, without pages (quality_paper.c). --passkey: the five digits at the end of passkey-a.txt must come out.
  *
  * Environment: KVF_DATA, KVF_MODEL as for model_check. Exit status: 0, 1 a bound is broken, 2 usage, 77 no data.
  */
@@ -51,12 +51,13 @@ static const struct row {
     { "int4", { 0.112, 0.170, 0.102 }, NO_BOUND, 0 },
     { "int4-channel", { -0.001, 0.005, 0.005 }, 0.01, 0 },
     { "kivi2", { 0.105, 0.159, 0.043 }, 0.03, 1 },
+    { QUALITY_PAPER, { 0.136, 0.205, NAN }, 0.03, 1 },
 };
 
 struct quality {
     struct loaded loaded;
     const char *data;
-    struct row rows[KV_FORMATS]; /* f32 first */
+    struct row rows[QUALITY_LANES]; /* f32 first */
     int n;
     int chunks[2], n_chunks;
     const char *windows; /* names of those to run */
@@ -88,20 +89,21 @@ static int read_text(const struct quality *q, const char *name, int32_t **tokens
 /* Bytes of a token as the planner says, and in f16. */
 static double token_bytes(const struct quality *q, const char *format, double *f16)
 {
-    const struct kv_spec spec = { .format = format };
+    const int paper = strcmp(format, QUALITY_PAPER) == 0;
+    const struct kv_spec spec = { .format = paper ? "f32" : format };
     struct kv_groups groups;
     struct error error;
 
     if (kv_groups_make(&groups, &q->loaded.model.shape, &spec, 0, &error) != 0)
         exit(complain(1, error.text));
     *f16 = (double)kv_groups_f16_token(&groups, groups.shape.layers);
-    return kv_groups_token_bytes(&groups);
+    return paper ? quality_paper_bytes(&groups.shape, KV_PLANNED) : kv_groups_token_bytes(&groups);
 }
 
 static void run_all(const struct quality *q, const struct quality_text *text, int chunk,
                     struct quality_result *results)
 {
-    const char *formats[KV_FORMATS];
+    const char *formats[QUALITY_LANES];
     struct error error;
 
     for (int i = 0; i < q->n; i++)
@@ -129,10 +131,10 @@ static int order(const struct quality *q, const double *d)
 
 static int run_window(const struct quality *q, const struct window *window)
 {
-    static struct quality_result results[2][KV_FORMATS];
+    static struct quality_result results[2][QUALITY_LANES];
     const int w = (int)(window - windows);
     const double start = clock_seconds();
-    double d[KV_FORMATS], f16;
+    double d[QUALITY_LANES], f16;
     int32_t *tokens;
     struct quality_text text;
     struct error error;
@@ -156,7 +158,8 @@ static int run_window(const struct quality *q, const struct window *window)
                                                    sizeof results[0][i].hashes) == 0;
         int bad;
         d[i] = results[0][i].nll - results[0][0].nll;
-        bad = !(fabs(d[i] - (row->near_reference ? reference : 0)) < row->bound) || !same;
+        bad = (!isnan(reference) && !(fabs(d[i] - (row->near_reference ? reference : 0)) < row->bound)) || !same ||
+              isnan(d[i]);
         printf("%-14s %12.1f %7.2fx %+9.4f ", row->format, bytes, f16 / bytes, d[i]);
         printf(isnan(reference) ? "%9s" : "", "-");
         if (!isnan(reference))
@@ -171,7 +174,7 @@ static int run_window(const struct quality *q, const struct window *window)
 /* The digits must be the likeliest tokens one after the other, which is what greedy decoding would say. */
 static int run_passkey(const struct quality *q)
 {
-    static struct quality_result results[KV_FORMATS];
+    static struct quality_result results[QUALITY_LANES];
     int32_t *tokens;
     struct error error;
     const int n = read_text(q, "passkey-a.txt", &tokens, &error);
@@ -191,13 +194,13 @@ static int run_passkey(const struct quality *q)
 }
 
 /* Adds a format, with its reference if there is one. */
-static void add_row(struct quality *q, const struct kv_format *format)
+static void add_row(struct quality *q, const char *format)
 {
     struct row *row = &q->rows[q->n++];
 
-    *row = (struct row){ format->name, { NAN, NAN, NAN }, NO_BOUND, 0 };
+    *row = (struct row){ format, { NAN, NAN, NAN }, NO_BOUND, 0 };
     for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
-        if (strcmp(references[i].format, format->name) == 0)
+        if (strcmp(references[i].format, format) == 0)
             *row = references[i];
     }
 }
@@ -205,17 +208,23 @@ static void add_row(struct quality *q, const struct kv_format *format)
 /* Chooses rows by a list of names, all if it is NULL; f32 is always the first, and stands there once. */
 static int choose_rows(struct quality *q, const char *names)
 {
-    int chosen[KV_FORMATS] = { 0 };
+    int chosen[KV_FORMATS] = { 0 }, paper = !names;
 
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        const struct kv_format *format = kv_format_find(at, strcspn(at, ","));
-        if (!format)
+        const size_t length = strcspn(at, ",");
+        const struct kv_format *format = kv_format_find(at, length);
+        const int is_paper = length == strlen(QUALITY_PAPER) && memcmp(at, QUALITY_PAPER, length) == 0;
+        if (!format && !is_paper)
             return -1;
-        chosen[format - kv_format_at(0)] = 1;
+        paper |= is_paper;
+        if (format)
+            chosen[format - kv_format_at(0)] = 1;
     }
     for (int i = 0; i < KV_FORMATS; i++) {
         if (!names || chosen[i] || i == 0)
-            add_row(q, kv_format_at(i));
+            add_row(q, kv_format_at(i)->name);
+        if (paper && strcmp(kv_format_at(i)->name, "kivi2") == 0)
+            add_row(q, QUALITY_PAPER);
     }
     return 0;
 }
@@ -260,7 +269,7 @@ static int read_options(struct quality *q, int argc, char **argv)
     if (read_chunks(q, chunks) != 0)
         return complain(2, "--chunks takes one or two numbers from 1 to 256");
     if (choose_rows(q, rows) != 0) {
-        fprintf(stderr, "kvf-quality: --rows takes %s, with commas between them\n", kv_format_names());
+        fprintf(stderr, "kvf-quality: --rows takes %s, or %s, with commas between them\n", kv_format_names(), QUALITY_PAPER);
         return 2;
     }
     return 0;

@@ -9,7 +9,8 @@
 #include <string.h>
 
 struct lane {
-    struct cache *cache;
+    struct cache *cache;      /* NULL = the next is all there is */
+    struct kv_backend *paper;
     uint64_t sequence;
     int len;
     struct quality_result *result;
@@ -29,7 +30,7 @@ struct run {
     struct threads *threads;
     struct engine *engine;
     struct quality_fan fan;
-    struct lane lanes[KV_FORMATS];
+    struct lane lanes[QUALITY_LANES];
     int n, chunk;
     int32_t *tokens;      /* [n * chunk] the batch at hand */
     struct row_desc *rows;
@@ -66,27 +67,44 @@ static void look(void *context, int begin, int end, int worker)
     }
 }
 
-/* Adds the next tokens of a lane to its own plan and to the batch. */
-static int add(struct run *r, int l, int *n_rows, int *n_wanted, struct error *error)
+/* Plans the next `count` tokens of a lane, as its first rows of the batch. */
+static int plan(struct run *r, struct lane *lane, int count, int wanted, int at, struct error *error)
 {
-    struct lane *lane = &r->lanes[l];
-    const int left = r->text->count - 1 - lane->len; /* of the last token nothing is wanted */
-    int count = left < r->chunk ? left : r->chunk, wanted;
     struct cache_batch batch;
 
-    count = lane->cache->run(lane->cache, lane->sequence, count);
-    wanted = lane->len + count + 1 - r->text->from;
-    wanted = wanted < 0 ? 0 : wanted < count ? wanted : count;
+    if (!lane->cache) {
+        for (int i = 0; i < count; i++) {
+            r->tokens[at + i] = r->text->tokens[lane->len + i];
+            r->rows[at + i] = (struct row_desc){ 0, lane->len + i, i >= count - wanted };
+        }
+        return 0;
+    }
     if (lane->cache->begin(lane->cache, error) != 0)
         return -1;
     if (lane->cache->add(lane->cache, lane->sequence, r->text->tokens + lane->len, count, wanted, error) != CACHE_OK)
         return fail(error, "no room for a text of %d tokens", r->text->count);
     if (lane->cache->finish(lane->cache, &batch, error) != 0)
         return -1;
-    memcpy(r->tokens + *n_rows, batch.tokens, (size_t)batch.n * sizeof *batch.tokens);
-    memcpy(r->rows + *n_rows, batch.rows, (size_t)batch.n * sizeof *batch.rows);
-    *n_rows += batch.n;
-    r->fan.counts[l] = batch.n;
+    memcpy(r->tokens + at, batch.tokens, (size_t)count * sizeof *batch.tokens);
+    memcpy(r->rows + at, batch.rows, (size_t)count * sizeof *batch.rows);
+    return 0;
+}
+
+/* Adds the next tokens of a lane to its own plan and to the batch. */
+static int add(struct run *r, int l, int *n_rows, int *n_wanted, struct error *error)
+{
+    struct lane *lane = &r->lanes[l];
+    const int left = r->text->count - 1 - lane->len; /* of the last token nothing is wanted */
+    int count = left < r->chunk ? left : r->chunk, wanted;
+
+    if (lane->cache)
+        count = lane->cache->run(lane->cache, lane->sequence, count);
+    wanted = lane->len + count + 1 - r->text->from;
+    wanted = wanted < 0 ? 0 : wanted < count ? wanted : count;
+    if (plan(r, lane, count, wanted, *n_rows, error) != 0)
+        return -1;
+    *n_rows += count;
+    r->fan.counts[l] = count;
     for (int i = count - wanted; i < count; i++)
         r->predictions[(*n_wanted)++] = (struct prediction){ .lane = l, .target = lane->len + i + 1 };
     return 0;
@@ -115,11 +133,27 @@ static int step(struct run *r, struct error *error)
     }
     for (int l = 0; l < r->n; l++) {
         const int32_t accepted = r->fan.counts[l];
-        if (accepted > 0 && r->lanes[l].cache->commit(r->lanes[l].cache, &accepted, error) != 0)
+        if (accepted > 0 && r->lanes[l].cache && r->lanes[l].cache->commit(r->lanes[l].cache, &accepted, error) != 0)
             return -1;
         r->lanes[l].len += accepted;
     }
     return 1;
+}
+
+static int open_lane(struct run *r, struct lane *lane, const char *format, struct error *error)
+{
+    const struct step_config config = { 0, r->text->count / 16 + 1, 1, r->chunk, { .format = format } };
+    int hit;
+
+    if (strcmp(format, QUALITY_PAPER) == 0) {
+        lane->paper = quality_paper_new(&r->model->shape, r->threads, r->text->count, error);
+        return lane->paper ? 0 : -1;
+    }
+    lane->cache = step_new(&config, &r->model->shape, r->threads, error);
+    if (!lane->cache)
+        return -1;
+    return lane->cache->open(lane->cache, r->text->tokens, r->text->count, &lane->sequence, &hit, error) == CACHE_OK
+               ? 0 : -1;
 }
 
 static int start(struct run *r, const char *const *formats, struct quality_result *results, struct error *error)
@@ -138,16 +172,12 @@ static int start(struct run *r, const char *const *formats, struct quality_resul
         return fail(error, "out of memory for %d formats", r->n);
     quality_fan_init(&r->fan, &r->model->shape);
     for (int l = 0; l < r->n; l++) {
-        const struct step_config config = { 0, r->text->count / 16 + 1, 1, r->chunk, { .format = formats[l] } };
         struct lane *lane = &r->lanes[l];
-        int hit;
-        lane->cache = step_new(&config, &r->model->shape, r->threads, error);
-        if (!lane->cache || lane->cache->open(lane->cache, r->text->tokens, r->text->count, &lane->sequence, &hit,
-                                              error) != CACHE_OK)
+        if (open_lane(r, lane, formats[l], error) != 0)
             return -1;
         lane->result = &results[l];
         memset(lane->result, 0, sizeof *lane->result);
-        r->fan.to[l] = lane->cache->kv;
+        r->fan.to[l] = lane->cache ? lane->cache->kv : lane->paper;
         r->fan.n = l + 1;
     }
     return 0;
@@ -158,6 +188,7 @@ static void stop(struct run *r)
     for (int l = 0; l < r->n; l++) {
         if (r->lanes[l].cache)
             r->lanes[l].cache->free(r->lanes[l].cache);
+        quality_paper_free(r->lanes[l].paper);
     }
     engine_free(r->engine);
     threads_free(r->threads);

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Speed of encoding and decoding rows: see quant.c. `run.sh cache` or `run.sh memory` for one size.
+# `run.sh attention [ROUNDS]`: of decode attention over quantised pages, see attention.rs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+if [ "${1:-}" = attention ]; then exec cargo bench -q -p kvfolio-kernels --bench attention -- "${@:2}"; fi
 target="${CARGO_TARGET_DIR:-target}"
 out=build/kernels-bench
 mkdir -p "$out"

@@ -13,9 +13,9 @@
 //! reported, in place of an infinity that decodes to NaN.
 
 use super::error::{NonFinite, QuantError, Report};
-use super::range::{admit, survey};
-use super::rounding::{F16_MAX, f16_is_finite, f16_to_f32};
-use super::slices::{pieces, pieces_mut};
+use super::range::{Extremes, admit, first_non_finite, magnitude, survey};
+use super::rounding::{f16_is_finite, f16_nearest_saturating, f16_to_f32};
+use super::slices::{each, pieces, pieces_mut};
 
 /// Elements of a block.
 pub const BLOCK: usize = 32;
@@ -23,6 +23,8 @@ pub const BLOCK: usize = 32;
 pub const Q8_0_BYTES: usize = 34;
 /// Bytes of a block of q4_0.
 pub const Q4_0_BYTES: usize = 18;
+/// The least magnitude that is not rounded to an f16.
+const BEYOND: f32 = 65_520.0;
 
 /// Encodes blocks of q8_0. O(x).
 ///
@@ -30,11 +32,9 @@ pub const Q4_0_BYTES: usize = 18;
 /// `Length` for blocks that are not whole; `NonFinite` under [`NonFinite::Reject`].
 #[inline(always)]
 pub fn q8_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report, QuantError> {
-    encode(x, on, bytes, |x, codes: &mut [u8; BLOCK]| {
-        let d = greatest(x).abs() / 127.0;
-        let inverse = inverse(d);
-        codes.iter_mut().zip(x).for_each(|(code, &x)| *code = round_away(x * inverse));
-        d
+    let extreme = |x: &[f32; BLOCK]| magnitude(x);
+    encode(x, on, bytes, 127.0, extreme, |x, inverse, codes: &mut [u8; BLOCK]| {
+        each(x, codes, |x| round_away(x * inverse));
     })
 }
 
@@ -55,9 +55,7 @@ pub fn q8_0_decode(bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
 /// As [`q8_0_encode`].
 #[inline(always)]
 pub fn q4_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report, QuantError> {
-    encode(x, on, bytes, |x, codes: &mut [u8; 16]| {
-        let d = greatest(x) / -8.0;
-        let inverse = inverse(d);
+    encode(x, on, bytes, -8.0, greatest, |x, inverse, codes: &mut [u8; 16]| {
         let code = |x: f32| {
             let steps = x * inverse + 8.5;
             let steps = if steps < 15.0 { steps } else { 15.0 };
@@ -70,7 +68,6 @@ pub fn q4_0_encode(x: &[f32], on: NonFinite, bytes: &mut [u8]) -> Result<Report,
         };
         let (low, high) = x.split_at_checked(16).unwrap_or((x, &[]));
         codes.iter_mut().zip(low.iter().zip(high)).for_each(|(to, (&a, &b))| *to = code(a) | code(b) << 4);
-        d
     })
 }
 
@@ -89,32 +86,67 @@ pub fn q4_0_decode(bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
     })
 }
 
-/// Block by block: `one` writes the codes and gives `d`.
+/// Blocks whose scales are computed together: divisions are slow one by one.
+const BATCH: usize = 8;
+
+/// `extreme` over `divisor` is `d`; `fill` writes codes, given `1/d`.
 #[inline(always)]
 fn encode<const CODES: usize>(
     x: &[f32],
     on: NonFinite,
     bytes: &mut [u8],
-    one: impl Fn(&[f32; BLOCK], &mut [u8; CODES]) -> f32,
+    divisor: f32,
+    extreme: impl Fn(&[f32; BLOCK]) -> f32 + Copy,
+    fill: impl Fn(&[f32; BLOCK], f32, &mut [u8; CODES]) + Copy,
 ) -> Result<Report, QuantError> {
     let (blocks, rest) = x.as_chunks();
     let size = CODES.wrapping_add(2);
     if !rest.is_empty() || Some(bytes.len()) != blocks.len().checked_mul(size) {
         return Err(QuantError::Length);
     }
-    admit(x, on)?;
     let mut report = Report::default();
+    if first_non_finite(x).is_none() {
+        let mut left = (blocks, bytes);
+        while let (Some((x, blocks)), Some((to, bytes))) = (
+            left.0.split_at_checked(left.0.len().min(BATCH)).filter(|(x, _)| !x.is_empty()),
+            left.1.split_at_mut_checked(left.0.len().min(BATCH).wrapping_mul(size)),
+        ) {
+            report = report.and(encode_finite(x, to, divisor, extreme, fill));
+            left = (blocks, bytes);
+        }
+        return Ok(report);
+    }
+    admit(x, on)?;
     for (x, bytes) in blocks.iter().zip(pieces_mut(bytes, size)) {
-        let Some((scale, codes)) = bytes.split_first_chunk_mut() else { continue };
-        let Some(codes) = codes.first_chunk_mut() else { continue };
         let (extremes, replaced) = survey(x);
-        let d = if replaced.is_clean() { one(x, codes) } else { one(&x.map(|x| extremes.nearest(x)), codes) };
-        let nearest = half::f16::from_f32(d).to_bits();
-        let is_beyond = !f16_is_finite(nearest);
-        *scale = (if is_beyond { nearest & 0x8000 | F16_MAX } else { nearest }).to_le_bytes();
-        report = report.and(replaced).and(Report::saturated(is_beyond));
+        let x = [x.map(|x| if replaced.is_clean() { x } else { extremes.nearest(x) })];
+        report = report.and(replaced).and(encode_finite(&x, bytes, divisor, extreme, fill));
     }
     Ok(report)
+}
+
+/// Up to [`BATCH`] blocks of finite values.
+#[inline(always)]
+fn encode_finite<const CODES: usize>(
+    blocks: &[[f32; BLOCK]],
+    bytes: &mut [u8],
+    divisor: f32,
+    extreme: impl Fn(&[f32; BLOCK]) -> f32,
+    fill: impl Fn(&[f32; BLOCK], f32, &mut [u8; CODES]),
+) -> Report {
+    let mut d = [0.0; BATCH];
+    d.iter_mut().zip(blocks).for_each(|(d, x)| *d = extreme(x));
+    let d = d.map(|extreme| extreme / divisor);
+    let scales = d.map(f16_nearest_saturating);
+    let params = scales.into_iter().zip(d.map(inverse));
+    for ((x, bytes), (scale, inverse)) in blocks.iter().zip(pieces_mut(bytes, CODES.wrapping_add(2))).zip(params) {
+        let Some((to, codes)) = bytes.split_first_chunk_mut() else { continue };
+        let Some(codes) = codes.first_chunk_mut() else { continue };
+        *to = scale.to_le_bytes();
+        fill(x, inverse, codes);
+    }
+    let beyond = d.iter().filter(|d| d.abs() >= BEYOND);
+    beyond.fold(Report::default(), |report, _| report.and(Report::saturated(true)))
 }
 
 #[inline(always)]
@@ -143,9 +175,14 @@ fn decode<const CODES: usize>(
 /// The element of the greatest magnitude, of several the first.
 #[inline(always)]
 fn greatest(x: &[f32; BLOCK]) -> f32 {
-    let magnitude = |x: &f32| x.to_bits() & 0x7fff_ffff;
-    let most = x.iter().fold(0, |most, x| magnitude(x).max(most));
-    x.iter().find(|x| magnitude(x) == most).copied().unwrap_or(0.0)
+    let Extremes { least, greatest } = Extremes::of_finite(x);
+    if greatest > -least {
+        greatest
+    } else if greatest < -least {
+        least
+    } else {
+        x.iter().find(|x| x.abs() == greatest.abs()).copied().unwrap_or(0.0)
+    }
 }
 
 /// `1 / d`, or 0 where that is no number.

@@ -15,7 +15,7 @@ use super::format::{BLOCK, IntBits, IntFormat};
 use super::pack::{split2, split4};
 use super::range::{Extremes, admit, first_non_finite, survey};
 use super::rounding::{f16_ceil, f16_floor, f16_is_finite, f16_nearest_saturating, f16_to_f32};
-use super::slices::{each, pieces, pieces_mut};
+use super::slices::{each, gather, pieces, pieces_mut, scatter};
 
 /// Encoded rows. Sections: codes of row after row, packed; scales and zeros, f16 bits, one per group.
 #[derive(Clone, Copy, Debug)]
@@ -94,12 +94,13 @@ pub fn encode_channels(
     let mut report = Report::default();
     let mut into = into.groups(format);
     for channel in 0..channels {
-        let mut values = x.iter().skip(channel).step_by(stride.max(1)).take(tokens);
+        let mut column = x.get(channel..).unwrap_or(&[]);
         for (codes, scale, zero) in into.by_ref().take(per_row) {
             let mut block = [0.0; BLOCK];
-            block.iter_mut().take(group).zip(values.by_ref()).for_each(|(to, &x)| *to = x);
-            let x = block.get(..group).unwrap_or(&[]);
-            report = report.and(encode_group(format.bits(), x, codes, scale, zero));
+            let block = block.get_mut(..group).unwrap_or(&mut []);
+            gather(column, stride, block);
+            report = report.and(encode_group(format.bits(), block, codes, scale, zero));
+            column = column.get(group.saturating_mul(stride)..).unwrap_or(&[]);
         }
     }
     Ok(report)
@@ -165,11 +166,13 @@ pub fn decode_channels(
     let (group, per_row) = (format.groups().group(), format.groups().per_row());
     let mut groups = pieces(from.codes, format.group_bytes()).zip(from.scales.iter().zip(from.zeros));
     for channel in 0..channels {
-        let mut places = out.iter_mut().skip(channel).step_by(stride.max(1));
+        let mut column = out.get_mut(channel..).unwrap_or(&mut []);
         for (codes, (&scale, &zero)) in groups.by_ref().take(per_row) {
             let mut block = [0.0; BLOCK];
-            expand(format.bits(), codes, scale, zero, block.get_mut(..group).unwrap_or(&mut []), |x| x);
-            block.iter().take(group).zip(places.by_ref()).for_each(|(&x, to)| *to = x);
+            let block = block.get_mut(..group).unwrap_or(&mut []);
+            expand(format.bits(), codes, scale, zero, block, |x| x);
+            scatter(block, column, stride);
+            column = column.get_mut(group.saturating_mul(stride)..).unwrap_or(&mut []);
         }
     }
     Ok(())

@@ -1,17 +1,20 @@
-//! Extremes of a group, and values that are none. In integers: floats compared as such would hide NaN, and order of comparison
-//! would show in the sign of 0.
+//! Extremes of a group, and values that are none. Comparisons hide NaN, so what is not finite is looked for in the bits.
 
 use super::error::{NonFinite, QuantError, Report};
 
 const MAGNITUDE: u32 = 0x7fff_ffff;
 const INFINITY: u32 = 0x7f80_0000;
 
+/// Has its top bit set for what is not finite: one unit of exponent more carries into it where the exponent is the greatest one.
+#[inline(always)]
+fn carry(x: f32) -> u32 {
+    (x.to_bits() & MAGNITUDE).wrapping_add(MAGNITUDE.wrapping_sub(INFINITY).wrapping_add(1))
+}
+
 /// The first element that is NaN or infinite. O(n).
 #[inline(always)]
 pub(super) fn first_non_finite(x: &[f32]) -> Option<usize> {
-    // One unit of exponent more carries into the top bit where the exponent is the greatest one.
-    let carry = |x: &f32| (x.to_bits() & MAGNITUDE).wrapping_add(MAGNITUDE.wrapping_sub(INFINITY).wrapping_add(1));
-    if x.iter().fold(0, |any, x| any | carry(x)) <= MAGNITUDE {
+    if x.iter().fold(0, |any, &x| any | carry(x)) <= MAGNITUDE {
         return None;
     }
     x.iter().position(|x| !x.is_finite())
@@ -43,22 +46,6 @@ pub(super) fn greatest_finite(x: &[f32]) -> f32 {
     f32::from_bits(finite.max().unwrap_or(0))
 }
 
-/// Integers in the order of the floats: -NaN, -infinity, numbers with -0 below +0, infinity, NaN. Its own inverse.
-#[inline(always)]
-fn ordered(bits: i32) -> i32 {
-    bits ^ (bits >> 31 & i32::MAX)
-}
-
-#[inline(always)]
-fn key(x: f32) -> i32 {
-    ordered(x.to_bits().cast_signed())
-}
-
-#[inline(always)]
-fn value(key: i32) -> f32 {
-    f32::from_bits(ordered(key).cast_unsigned())
-}
-
 /// Least and greatest value of a group.
 #[derive(Clone, Copy)]
 pub(super) struct Extremes {
@@ -67,23 +54,30 @@ pub(super) struct Extremes {
 }
 
 impl Extremes {
-    /// Over all, which may be NaN or infinite: [`is_finite`](Self::is_finite).
+    /// Over all, where the sign of a 0 is any; none where one is not finite, or there is none.
     #[inline(always)]
-    pub(super) fn of(x: &[f32]) -> Self {
-        let start = (i32::MAX, i32::MIN);
-        let (least, greatest) = x.iter().fold(start, |(least, greatest), &x| (least.min(key(x)), greatest.max(key(x))));
-        Self { least: value(least), greatest: value(greatest) }
+    fn of(x: &[f32]) -> Option<Self> {
+        let any = x.iter().fold(0, |any, &x| any | carry(x));
+        (any <= MAGNITUDE && !x.is_empty()).then(|| Self::of_finite(x))
     }
 
-    /// Over the finite ones; both 0 when there is none.
+    /// Over all, which are finite, where the sign of a 0 is any.
+    #[inline(always)]
+    pub(super) fn of_finite(x: &[f32]) -> Self {
+        Self { least: fold(x, f32::INFINITY, lesser), greatest: fold(x, f32::NEG_INFINITY, greater) }
+    }
+
+    /// Over the finite ones, with -0 below +0; both 0 when there is none.
     fn finite(x: &[f32]) -> Self {
-        let keys = || x.iter().filter(|x| x.is_finite()).map(|&x| key(x));
-        Self { least: value(keys().min().unwrap_or(0)), greatest: value(keys().max().unwrap_or(0)) }
+        let finite = || x.iter().copied().filter(|x| x.is_finite());
+        let [least, greatest] = [finite().min_by(f32::total_cmp), finite().max_by(f32::total_cmp)];
+        Self { least: least.unwrap_or(0.0), greatest: greatest.unwrap_or(0.0) }
     }
 
+    /// The greatest magnitude.
     #[inline(always)]
-    pub(super) fn is_finite(self) -> bool {
-        self.least.is_finite() && self.greatest.is_finite()
+    pub(super) fn magnitude(self) -> f32 {
+        greater(self.least.abs(), self.greatest.abs())
     }
 
     /// What stands for `x`: itself, the nearer extreme for an infinity, the nearest to 0 for NaN.
@@ -98,11 +92,39 @@ impl Extremes {
 /// Extremes of a group, over its finite values where there are others, and how many others.
 #[inline(always)]
 pub(super) fn survey(x: &[f32]) -> (Extremes, Report) {
-    let all = Extremes::of(x);
-    if all.is_finite() {
-        return (all, Report::default());
+    Extremes::of(x).map_or_else(|| survey_dirty(x), |all| (all, Report::default()))
+}
+
+/// Of two that are not NaN, as one instruction: the first of equal ones.
+#[inline(always)]
+fn lesser(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
+}
+
+/// Likewise.
+#[inline(always)]
+fn greater(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
+/// Eight at a time, in lanes that are folded at last: the order of comparisons changes nothing but the sign of a 0.
+#[inline(always)]
+fn fold(x: &[f32], start: f32, of: impl Fn(f32, f32) -> f32) -> f32 {
+    let (blocks, rest) = x.as_chunks::<8>();
+    let mut lanes = [start; 8];
+    for block in blocks {
+        for (lane, &x) in lanes.iter_mut().zip(block) {
+            *lane = of(*lane, x);
+        }
     }
-    survey_dirty(x)
+    let [a, b, c, d, e, f, g, h] = lanes;
+    rest.iter().fold(of(of(of(a, e), of(c, g)), of(of(b, f), of(d, h))), |all, &x| of(all, x))
+}
+
+/// The greatest magnitude of finite values; 0 when empty.
+#[inline(always)]
+pub(super) fn magnitude(x: &[f32]) -> f32 {
+    fold(x, 0.0, |most, x| greater(most, x.abs()))
 }
 
 #[cold]

@@ -35,3 +35,27 @@ pub(super) fn each<A: Copy, B>(x: &[A], to: &mut [B], f: impl Fn(A) -> B) {
         *to = f(x);
     }
 }
+
+/// `to[i] = x[i stride]`, or the default beyond the end.
+#[cfg(feature = "quant")]
+#[inline(always)]
+pub(super) fn gather<T: Copy + Default>(x: &[T], stride: usize, to: &mut [T]) {
+    let mut at = 0_usize;
+    for to in to {
+        *to = x.get(at).copied().unwrap_or_default();
+        at = at.wrapping_add(stride);
+    }
+}
+
+/// `to[i stride] = x[i]`, up to the end.
+#[cfg(feature = "quant")]
+#[inline(always)]
+pub(super) fn scatter<T: Copy>(x: &[T], to: &mut [T], stride: usize) {
+    let mut at = 0_usize;
+    for &x in x {
+        if let Some(to) = to.get_mut(at) {
+            *to = x;
+        }
+        at = at.wrapping_add(stride);
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::error::{NonFinite, QuantError, Report};
 use super::format::Groups;
-use super::range::{admit, greatest_finite, survey};
+use super::range::{admit, survey};
 use super::rounding::{f16_ceil, f16_to_f32};
 use super::slices::{each, pieces, pieces_mut};
 
@@ -28,10 +28,10 @@ pub fn encode(
     let group = groups.group();
     for ((x, codes), scale) in pieces(x, group).zip(pieces_mut(codes, group)).zip(scales) {
         let is_above;
-        let amax = greatest_finite(x);
+        let (extremes, replaced) = survey(x);
+        let amax = extremes.magnitude();
         (*scale, is_above) = f16_ceil(amax / 127.0);
         *scale = (*scale).max(u16::from(amax > 0.0)); // the quotient may underflow
-        let (extremes, replaced) = survey(x);
         if replaced.is_clean() {
             fill(x, |x| x, *scale, codes);
         } else {

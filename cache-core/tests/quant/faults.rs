@@ -1,5 +1,9 @@
-//! Faults that other libraries have had. The numbers are those of a list of public reports that is not in this repository.
+//! Faults that other libraries have had. The numbers are those of a list of public reports that is not in this repository; those
+//! of kernels (30, 39, 40, 42) are in `kernels/tests/faults.rs`, those of an engine (32, 41) in `examples/c/check_layers.c` and
+//! `check_formats.c`.
 
+use kvfolio::SealSchedule;
+use kvfolio::layout::{ElementCode, PageLayout, PageLayoutSpec, Tensor, TensorFormat};
 use kvfolio::quant::fp8_scale::{ScaleRule, row_scales};
 use kvfolio::quant::*;
 
@@ -179,6 +183,45 @@ fn f25_powers_of_two_come_back() {
     }
 }
 
+/// 28: one layer spoilt the whole model, and nothing said which. The bound of each layer's logits does, and holds; the same layer
+/// in a finer format of its own is no worse than the others.
+#[test]
+fn f28_the_layer_that_suffers_is_named() {
+    const LAYERS: u32 = 6;
+    const WORST: u32 = 4;
+    let (tokens, dim) = (32, 64);
+    // Keys of one layer have a channel that is far off in all tokens, as biases make them.
+    let keys = |layer: u32| {
+        let mut k = Rng(u64::from(layer)).gaussians(tokens * dim);
+        k.iter_mut().skip(7).step_by(dim).filter(|_| layer == WORST).for_each(|x| *x += 200.0);
+        k
+    };
+    let q = Rng(28).gaussians(dim);
+    // What the page itself says of a layer, and how far its logits are off.
+    let report = |format: TensorFormat, layer: u32| {
+        let spec = PageLayoutSpec { page_tokens: tokens as u32, ..PageLayoutSpec::new(LAYERS, 1, dim as u32, format) };
+        let layout = PageLayout::new(&spec).unwrap();
+        let codec = RowCodec::new(&layout, Tensor::K, &[]).unwrap();
+        let mut memory = vec![0_u64; layout.page_bytes as usize / 8];
+        let page: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
+        let (k, all) = (keys(layer), 0..tokens as u32);
+        let _ = codec.write(page, layer, 0, all.clone(), &k, NonFinite::Reject).unwrap();
+        let (mut read, mut errors) = (vec![0.0; k.len()], vec![0.0; k.len()]);
+        codec.read(page, layer, 0, all.clone(), &mut read).unwrap();
+        codec.error_bounds(page, layer, 0, all, &mut errors).unwrap();
+        let logit = |row: &[f32]| row.iter().zip(&q).map(|(k, q)| f64::from(*k) * f64::from(*q)).sum::<f64>() / 8.0;
+        let off = k.chunks(dim).zip(read.chunks(dim)).map(|(a, b)| (logit(a) - logit(b)).abs()).fold(0.0, f64::max);
+        (logit_bound(&q, 0.125, &errors), off)
+    };
+    let coarse = TensorFormat::per_token(ElementCode::INT4, 0);
+    let all: Vec<_> = (0..LAYERS).map(|layer| report(coarse, layer)).collect();
+    assert!(all.iter().all(|&(bound, off)| off <= bound && bound.is_finite()), "{all:?}");
+    let usual = (0..LAYERS).filter(|&layer| layer != WORST).map(|layer| all[layer as usize].0).fold(0.0, f64::max);
+    assert!(all[WORST as usize].0 > 5.0 * usual, "{all:?}");
+    let finer = report(TensorFormat::per_channel(ElementCode::INT8, 32), WORST);
+    assert!(finer.1 <= finer.0 && finer.0 < usual, "{finer:?} {usual}");
+}
+
 /// 29, 31: keys with a large bias. A group with a zero of its own follows it.
 #[test]
 fn f29_f31_a_bias_costs_no_step() {
@@ -206,6 +249,40 @@ fn f33_again_is_the_same() {
             int::encode_with(first.format, &values, &first.scales, &first.zeros, &mut codes).unwrap();
             assert_eq!(codes, first.codes);
         }
+    }
+}
+
+/// 34: a codebook whose values were a constant factor too small. The tables and what they cost Gaussians; what a factor of the
+/// root of 2 would cost is far beyond, and so is one in the norm of a rotation.
+#[test]
+fn f34_codebooks_and_norms_have_no_factor() {
+    let table = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    let codes: Vec<u8> = (0..16).map(|i| (i % 8 * 2) | ((i % 8 * 2 + 1) << 4)).collect();
+    let mut out = [0.0; 32];
+    fp4::mxfp4_decode(&codes, &[127], &mut out).unwrap();
+    for (i, &x) in out.iter().enumerate() {
+        assert_eq!(x, table[i % 8] * if i % 16 < 8 { 1.0 } else { -1.0 });
+    }
+
+    let x = Rng(34).gaussians(1 << 16);
+    let t = fp4::nvfp4_tensor_scale(&x);
+    let (mut codes, mut scales, mut out) = (vec![0; x.len() / 2], vec![0; x.len() / 16], vec![0.0; x.len()]);
+    let mean_square = |out: &[f32]| relative_l2(&x, out).powi(2);
+    assert!(fp4::nvfp4_encode(&x, t, NonFinite::Reject, &mut codes, &mut scales).unwrap().is_clean());
+    fp4::nvfp4_decode(&codes, &scales, t, &mut out).unwrap();
+    assert!((mean_square(&out) / 0.0952_f64.powi(2) - 1.0).abs() < 0.1, "{}", mean_square(&out));
+    fp4::nvfp4_decode(&codes, &scales, t / 2_f32.sqrt(), &mut out).unwrap();
+    assert!(mean_square(&out) > 0.08);
+    let mut scales = vec![0; x.len() / 32];
+    assert!(fp4::mxfp4_encode(&x, NonFinite::Reject, &mut codes, &mut scales).unwrap().is_clean());
+    fp4::mxfp4_decode(&codes, &scales, &mut out).unwrap();
+    assert!((mean_square(&out) / 0.1151_f64.powi(2) - 1.0).abs() < 0.1, "{}", mean_square(&out));
+
+    let norm = |x: &[f32]| x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    for n in [2, 4, 8, 16, 32, 64, 128, 256] {
+        let mut rotated = x[..4096].to_vec();
+        Rotation::of(n, n).unwrap().apply(&mut rotated, n as usize, 0, 0).unwrap();
+        assert!((norm(&rotated) / norm(&x[..4096]) - 1.0).abs() < 1e-6, "{n}");
     }
 }
 
@@ -291,5 +368,49 @@ fn f45_groups_are_not_of_one_element() {
         assert!(count.iter().take(usize::from(bits.most()) + 1).all(|&n| n > 0));
         let most = count.iter().max().unwrap();
         assert!(*most < (1 << 14) / 2);
+    }
+}
+
+/// 46: a residual that was never flushed while decoding, as tokens were counted for each call and not in all. Pages sealed as the
+/// schedule says are the same ones, with the same bytes, in chunks of any size, and there are as many as tokens in all ask for.
+#[test]
+fn f46_chunks_do_not_change_what_is_sealed() {
+    const P: u32 = 32;
+    const TOKENS: u32 = 400;
+    let dim = 16;
+    let key = |token: u32| Rng(u64::from(token)).gaussians(dim);
+    let spec = PageLayoutSpec::new(1, 1, dim as u32, TensorFormat::per_channel(ElementCode::INT2, 32));
+    let layout = PageLayout::new(&PageLayoutSpec { page_tokens: P, ..spec }).unwrap();
+    let codec = RowCodec::new(&layout, Tensor::K, &[]).unwrap();
+    for recent in [0, 1, 31, 32, 100, 128] {
+        let schedule = SealSchedule { page_tokens: P, recent };
+        let run = |chunk: u32| {
+            let (mut sealed, mut exact, mut at, mut most) = (Vec::new(), Vec::new(), 0, 0);
+            while at < TOKENS {
+                // Before a step: what its queries read as sealed.
+                while (sealed.len() as u32) < schedule.sealed_at(at) {
+                    let mut page = vec![0_u64; layout.page_bytes as usize / 8];
+                    let rows: Vec<f32> = exact.drain(..P as usize * dim).collect();
+                    let bytes = bytemuck::cast_slice_mut(&mut page);
+                    let _ = codec.write(bytes, 0, 0, 0..P, &rows, NonFinite::Reject).unwrap();
+                    sealed.push(page);
+                }
+                let n = schedule.run(at, chunk.min(TOKENS - at));
+                assert!(n >= 1 && n <= chunk);
+                (at..at + n).for_each(|token| exact.extend(key(token)));
+                at += n;
+                most = most.max(exact.len() / dim);
+            }
+            (sealed, exact, most)
+        };
+        let one = run(1);
+        for chunk in [2, 7, 32, 64, TOKENS] {
+            let many = run(chunk);
+            assert!((&one.0, &one.1) == (&many.0, &many.1), "recent {recent} chunk {chunk}");
+            assert!(many.2 < (recent + 2 * P) as usize + chunk as usize);
+        }
+        // The last token's query kept `recent` tokens exact, itself included, and no page more.
+        assert_eq!(one.0.len() as u32, (TOKENS - 1 - recent.saturating_sub(1)) / P, "recent {recent}");
+        assert!(one.2 <= (recent.max(1) + P) as usize, "recent {recent}: {} exact", one.2);
     }
 }

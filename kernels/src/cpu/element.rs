@@ -69,6 +69,12 @@ pub(crate) trait Element: Copy {
     /// Whether it is NaN or infinite.
     fn is_extreme(self) -> bool;
 
+    /// Elements that are floats already.
+    #[inline(always)]
+    fn as_floats(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
+
     /// Read one block of [`LANES`] elements.
     ///
     /// # Safety
@@ -110,6 +116,11 @@ pub(crate) trait Element: Copy {
 }
 
 impl Element for f32 {
+    #[inline(always)]
+    fn as_floats(x: &[f32]) -> Option<&[f32]> {
+        Some(x)
+    }
+
     #[inline(always)]
     fn is_extreme(self) -> bool {
         !self.is_finite()

@@ -192,7 +192,7 @@ impl RawPages {
     /// The view passed `check` and its memory is valid; 1 <= page <= N, head < Hk, and `out` has P * d floats.
     pub(crate) unsafe fn load_head(&self, is_k: bool, page: u32, head: u32, out: &mut [f32]) {
         let d = self.geometry.head_dim as usize;
-        for (slot, out) in (0..self.geometry.page_tokens).zip(out.chunks_exact_mut(d)) {
+        for (slot, out) in (0..self.geometry.page_tokens).zip(out.chunks_exact_mut(d.max(1))) {
             // SAFETY: the caller's promise.
             unsafe {
                 let (row, _) = self.row(is_k, page, slot, head);

@@ -84,11 +84,11 @@ unsafe fn write_token(
     row: &[f32],
     scratch: &mut [f32],
 ) -> Result<(), Error> {
-    for (head, x) in (0..quant.heads).zip(row.chunks_exact(quant.dim)) {
+    for (head, x) in (0..quant.heads).zip(row.chunks_exact(quant.dim.max(1))) {
         let place = Place { layer: quant.layer, head };
         let mut x = x;
         if part.rotates() {
-            scratch.copy_from_slice(x);
+            scratch.iter_mut().zip(x).for_each(|(to, x)| *to = *x);
             part.rotate(scratch, quant.layer, head).map_err(error)?;
             x = scratch;
         }

@@ -195,7 +195,7 @@ impl SplitRow<'_> {
         let d = self.quant.dim;
         let place = Place { layer: self.quant.layer, head };
         let step = buffer_rows(self.quant);
-        let block = part.block_tokens();
+        let block = part.block_tokens().max(1);
         let mut at = from;
         while at < to {
             // Whole blocks are decoded; those that no query reads are left out.

@@ -58,7 +58,7 @@ pub unsafe fn gather_quant_raw(
                 let tokens = run.slot..run.slot + run.tokens;
                 // SAFETY: it was resolved.
                 unsafe { rows::read(isa, part, page, place, tokens, rows) }.map_err(error)?;
-                for (token, x) in rows.chunks_exact(quant.dim).enumerate() {
+                for (token, x) in rows.chunks_exact(quant.dim.max(1)).enumerate() {
                     let at = ((first + token) * quant.heads as usize + head as usize) * quant.dim;
                     // SAFETY: first + token < end - begin, head < Hk.
                     unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), out.add(at), quant.dim) };

@@ -5,6 +5,8 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod pools;
+
 use kvfolio_kernels::cpu::{
     AttentionParams, Contiguous, Dtype, Geometry, Pages, PagesMut, Queries, Strides, Table, append, attention,
     attention_contiguous, attention_scratch, convert_from_f32_raw,

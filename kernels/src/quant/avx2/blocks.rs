@@ -1,17 +1,17 @@
 //! The blocks of ggml: encoding.
 
 use core::arch::x86_64::{
-    __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _MM_FROUND_TO_NEAREST_INT, _mm_packus_epi16, _mm_storeu_si128, _mm256_add_ps,
-    _mm256_and_ps, _mm256_blendv_ps, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
-    _mm256_cvttps_epi32, _mm256_div_ps, _mm256_extracti128_si256, _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps,
-    _mm256_or_ps, _mm256_or_si256, _mm256_packs_epi32, _mm256_permute4x64_epi64, _mm256_set1_ps, _mm256_setr_ps,
-    _mm256_slli_epi16, _mm256_xor_ps,
+    __m256, _CMP_EQ_OQ, _CMP_GT_OQ, _MM_FROUND_TO_NEAREST_INT, _mm_packus_epi16, _mm_storeu_si128, _mm256_abs_epi16,
+    _mm256_add_ps, _mm256_avg_epu16, _mm256_blendv_ps, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps,
+    _mm256_cvtps_ph, _mm256_cvttps_epi32, _mm256_div_ps, _mm256_extracti128_si256, _mm256_min_ps, _mm256_movemask_ps,
+    _mm256_mul_ps, _mm256_or_si256, _mm256_packs_epi16, _mm256_packs_epi32, _mm256_permute4x64_epi64,
+    _mm256_permutevar8x32_epi32, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setr_ps, _mm256_setzero_si256,
+    _mm256_sign_epi16, _mm256_slli_epi16, _mm256_storeu_si256, _mm256_xor_ps,
 };
 
 use super::super::kind::{Form, Run};
-use super::codes::{bytes32, store32};
 use super::load::Vector;
-use super::params::{are_finite, floats, inverse, magnitude, words};
+use super::params::{are_finite, floats, inverse, words};
 use super::walk::{Batch, Walk};
 
 /// Encodes q8_0 (`BITS` = 8) or q4_0 (4); false where a block is left to the portable codec, with blocks before it written.
@@ -23,45 +23,53 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32>(form: &Form, run: &Run) 
     let mut walk = Walk::new(form, run, size_of::<E>());
     while let Some(batch) = walk.next() {
         // SAFETY: the caller's promise; a block has 32 elements.
-        let (least, greatest) = unsafe { E::survey(&batch, 32) };
-        let Some(amax) = magnitude(least, greatest) else { return false };
-        let d = if BITS == 8 {
-            _mm256_div_ps(amax, _mm256_set1_ps(127.0))
-        } else {
-            // SAFETY: the caller's promise.
-            let first = unsafe { extremes::<E>(&batch, least, greatest) };
-            _mm256_div_ps(first, _mm256_set1_ps(-8.0))
+        let d = unsafe {
+            if BITS == 8 {
+                let amax = E::magnitude(&batch, 32);
+                are_finite(amax).then(|| _mm256_div_ps(amax, _mm256_set1_ps(127.0)))
+            } else {
+                extremes::<E>(&batch).map(|first| _mm256_div_ps(first, _mm256_set1_ps(-8.0)))
+            }
         };
+        let Some(d) = d else { return false };
         let scales = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(d);
-        if !are_finite(_mm256_cvtph_ps(scales)) {
+        let inverse = inverse(d);
+        // q8_0 counts in half steps.
+        let factor = if BITS == 8 { _mm256_add_ps(inverse, inverse) } else { inverse };
+        if !are_finite(_mm256_cvtph_ps(scales)) || !are_finite(factor) {
             return false;
         }
-        let params = words(scales).into_iter().zip(floats(inverse(d)));
-        for (nth, (scale, inverse)) in params.enumerate().take(batch.count) {
-            let (group, inverse) = (batch.group(nth), _mm256_set1_ps(inverse));
+        let params = words(scales).into_iter().zip(floats(factor));
+        for (nth, (scale, factor)) in params.enumerate().take(batch.count) {
+            let (group, factor) = (batch.group(nth), _mm256_set1_ps(factor));
             // SAFETY: a block has 2 bytes of scale and 16 or 32 of codes.
             unsafe {
                 group.codes.cast::<u16>().write_unaligned(scale);
                 let (x, to) = (group.x.cast(), group.codes.add(2));
-                if BITS == 8 { q8_0::<E>(x, inverse, to) } else { q4_0::<E>(x, inverse, to) }
+                if BITS == 8 { q8_0::<E>(x, factor, to) } else { q4_0::<E>(x, factor, to) }
             }
         }
     }
     true
 }
 
-/// The value of the greatest magnitude of each block, of several the first.
+/// The value of the greatest magnitude of each block, of several the first; none where one is not finite.
 ///
 /// # Safety
 /// The groups are valid for reads of 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-unsafe fn extremes<E: Vector>(batch: &Batch, least: __m256, greatest: __m256) -> __m256 {
+unsafe fn extremes<E: Vector>(batch: &Batch) -> Option<__m256> {
+    // SAFETY: the caller's promise.
+    let (least, greatest) = unsafe { E::survey(batch, 32) };
+    if !are_finite(least) || !are_finite(greatest) {
+        return None;
+    }
     let opposite = _mm256_xor_ps(least, _mm256_set1_ps(-0.0));
     let first = _mm256_blendv_ps(least, greatest, _mm256_cmp_ps::<_CMP_GT_OQ>(greatest, opposite));
     let ties = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(greatest, opposite)) & ((1 << batch.count) - 1);
     if ties == 0 {
-        return first;
+        return Some(first);
     }
     let mut first = floats(first);
     for (lane, to) in first.iter_mut().enumerate().take(batch.count) {
@@ -74,25 +82,28 @@ unsafe fn extremes<E: Vector>(batch: &Batch, least: __m256, greatest: __m256) ->
         }
     }
     let [a, b, c, d, e, f, g, h] = first;
-    _mm256_setr_ps(a, b, c, d, e, f, g, h)
+    Some(_mm256_setr_ps(a, b, c, d, e, f, g, h))
 }
 
-/// To nearest, ties away from 0: the greatest float below a half is added and the fraction dropped.
+/// To nearest, ties away from 0. `twice` is 2 / d: a whole number of half steps h, as which products are cut, is nearest to
+/// (|h| + 1) / 2 steps, cut likewise. Doubling is exact where the product is not among the smallest floats, which are no half step.
 ///
 /// # Safety
 /// `x` is valid for reads of 32 elements, `to` for writes of 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-unsafe fn q8_0<E: Vector>(x: *const E, inverse: __m256, to: *mut u8) {
-    let (sign, half) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(0.499_999_97));
-    let codes = [0, 8, 16, 24].map(|at| {
+unsafe fn q8_0<E: Vector>(x: *const E, twice: __m256, to: *mut u8) {
+    let [a, b, c, d] = [0, 8, 16, 24].map(|at| {
         // SAFETY: at + 8 <= 32.
-        let steps = _mm256_mul_ps(unsafe { E::load8(x.add(at)) }, inverse);
-        let half = _mm256_or_ps(_mm256_and_ps(steps, sign), half);
-        _mm256_cvttps_epi32(_mm256_add_ps(steps, half))
+        _mm256_cvttps_epi32(_mm256_mul_ps(unsafe { E::load8(x.add(at)) }, twice))
     });
+    let [low, high] = [(a, b), (c, d)].map(|(a, b)| {
+        let halves = _mm256_packs_epi32(a, b);
+        _mm256_sign_epi16(_mm256_avg_epu16(_mm256_abs_epi16(halves), _mm256_setzero_si256()), halves)
+    });
+    let codes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     // SAFETY: the caller's promise.
-    unsafe { store32::<8>(bytes32::<true>(codes), to) }
+    unsafe { _mm256_storeu_si256(to.cast(), codes) }
 }
 
 /// # Safety

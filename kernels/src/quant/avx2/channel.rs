@@ -19,7 +19,7 @@ use super::super::kind::{Form, Run};
 use super::codes::{load16, load32, store16, store32};
 use super::load::Vector;
 use super::output::Output;
-use super::params::{Params, are_finite, cover, cover_magnitude, words};
+use super::params::{Params, are_finite, cover, cover_magnitude, magnitude, words};
 
 /// Longest group.
 const GROUP: usize = 128;
@@ -47,7 +47,7 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32, const SIGNED: bool>(form
             let Some(extremes) = extremes else { return false };
             for (vector, (least, greatest)) in extremes.into_iter().enumerate().take(vectors) {
                 let params = if SIGNED {
-                    cover_magnitude(least, greatest)
+                    cover_magnitude(magnitude(least, greatest))
                 } else {
                     cover(least, greatest, ((1_u32 << BITS) - 1) as f32)
                 };

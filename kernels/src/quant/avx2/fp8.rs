@@ -12,7 +12,7 @@ use super::super::kind::{Form, Kind, Run};
 use super::codes::{bytes16, bytes32, store32};
 use super::load::Vector;
 use super::output::Output;
-use super::params::{floats, magnitude};
+use super::params::{are_finite, floats};
 use super::walk::{Group, Walk};
 
 /// Encodes a run; false where a value is not finite, with groups before it written.
@@ -25,8 +25,10 @@ pub(super) unsafe fn encode<E: Vector>(form: &Form, run: &Run) -> bool {
     let is_fixed = form.kind == Kind::E4m3Fixed;
     while let Some(batch) = walk.next() {
         // SAFETY: the caller's promise.
-        let (least, greatest) = unsafe { E::survey(&batch, form.group) };
-        let Some(amax) = magnitude(least, greatest) else { return false };
+        let amax = unsafe { E::magnitude(&batch, form.group) };
+        if !are_finite(amax) {
+            return false;
+        }
         let scales = if is_fixed {
             _mm256_set1_ps(run.fixed)
         } else {

@@ -5,7 +5,7 @@ use core::arch::x86_64::{
     _mm256_slli_epi32,
 };
 
-use super::survey::{survey_floats, survey_halves};
+use super::survey::{magnitude_floats, magnitude_halves, survey_floats, survey_halves};
 use super::walk::Batch;
 use crate::cpu::element::{Bf16, Element, F16};
 
@@ -24,6 +24,16 @@ pub(super) trait Vector: Element {
     unsafe fn survey(batch: &Batch, n: usize) -> (__m256, __m256) {
         // SAFETY: the caller's promise.
         unsafe { survey_floats::<Self>(batch, n) }
+    }
+
+    /// The greatest magnitude of each group; 0 for groups that are not there. NaN or infinite where an element of the group is.
+    ///
+    /// # Safety
+    /// As [`survey`](Vector::survey).
+    #[inline(always)]
+    unsafe fn magnitude(batch: &Batch, n: usize) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { magnitude_floats::<Self>(batch, n) }
     }
 }
 
@@ -57,5 +67,11 @@ impl Vector for F16 {
     unsafe fn survey(batch: &Batch, n: usize) -> (__m256, __m256) {
         // SAFETY: the caller's promise.
         unsafe { survey_halves(batch, n) }
+    }
+
+    #[inline(always)]
+    unsafe fn magnitude(batch: &Batch, n: usize) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { magnitude_halves(batch, n) }
     }
 }

@@ -56,22 +56,23 @@ pub(super) fn cover(least: __m256, greatest: __m256, most: f32) -> Option<Params
     are_finite(zero).then(|| Params::new(scales, zeros, zero))
 }
 
-/// The scale of symmetric codes.
+/// The scale of symmetric codes from the greatest magnitudes; none as in [`cover`].
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn cover_magnitude(least: __m256, greatest: __m256) -> Option<Params> {
-    let amax = magnitude(least, greatest)?;
+pub(super) fn cover_magnitude(amax: __m256) -> Option<Params> {
+    if !are_finite(amax) {
+        return None;
+    }
     let scales = above(amax, 127.0)?;
     Some(Params::new(scales, scales, _mm256_setzero_ps()))
 }
 
-/// The greatest magnitudes; none where a value is not finite.
+/// The greatest magnitudes of values between extremes that are not NaN.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn magnitude(least: __m256, greatest: __m256) -> Option<__m256> {
+pub(super) fn magnitude(least: __m256, greatest: __m256) -> __m256 {
     let sign = _mm256_set1_ps(-0.0);
-    let amax = _mm256_max_ps(_mm256_andnot_ps(sign, least), _mm256_andnot_ps(sign, greatest));
-    (are_finite(least) && are_finite(greatest)).then_some(amax)
+    _mm256_max_ps(_mm256_andnot_ps(sign, least), _mm256_andnot_ps(sign, greatest))
 }
 
 /// `span / most` rounded up to f16, and above 0 where `span` is; none where that is beyond f16.

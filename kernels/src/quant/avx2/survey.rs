@@ -8,10 +8,12 @@
 use core::arch::x86_64::{
     __m128i, __m256, __m256i, _CMP_UNORD_Q, _mm_max_epi16, _mm_min_epi16, _mm_setzero_si128, _mm_srai_epi16,
     _mm_srli_epi16, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
-    _mm_unpacklo_epi64, _mm_xor_si128, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castsi256_si128, _mm256_cmp_ps,
-    _mm256_cvtph_ps, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_ps, _mm256_min_epi16,
-    _mm256_min_ps, _mm256_or_ps, _mm256_permute2f128_ps, _mm256_setzero_ps, _mm256_srai_epi16, _mm256_srli_epi16,
-    _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpacklo_ps, _mm256_xor_si256,
+    _mm_unpacklo_epi64, _mm_xor_si128, _mm256_and_si256, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_extracti128_si256,
+    _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_epi32, _mm256_max_ps, _mm256_min_epi16, _mm256_min_ps,
+    _mm256_or_ps, _mm256_permute2f128_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_setzero_ps,
+    _mm256_setzero_si256, _mm256_srai_epi16, _mm256_srli_epi16, _mm256_unpackhi_pd, _mm256_unpackhi_ps,
+    _mm256_unpacklo_pd, _mm256_unpacklo_ps, _mm256_xor_si256,
 };
 
 use super::load::Vector;
@@ -89,6 +91,59 @@ pub(super) unsafe fn survey_halves(batch: &Batch, n: usize) -> (__m256, __m256) 
     let least = fold_words(least, |a, b| _mm_min_epi16(a, b));
     let greatest = fold_words(greatest, |a, b| _mm_max_epi16(a, b));
     (_mm256_cvtph_ps(bits(least)), _mm256_cvtph_ps(bits(greatest)))
+}
+
+/// As [`Vector::magnitude`]: bits without the sign, as integers, where NaN lies beyond infinity.
+///
+/// # Safety
+/// As there.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+pub(super) unsafe fn magnitude_floats<E: Vector>(batch: &Batch, n: usize) -> __m256 {
+    let mut greatest = [_mm256_setzero_si256(); 8];
+    for (nth, greatest) in greatest.iter_mut().enumerate().take(batch.count) {
+        let src = batch.group(nth).x.cast::<E>().cast_const();
+        let load = |at: usize| {
+            // SAFETY: at + 8 <= n.
+            let bits = _mm256_castps_si256(unsafe { E::load8(src.add(at)) });
+            _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX))
+        };
+        let mut most = [load(0), load(8)];
+        let mut at = 16;
+        while at < n {
+            most = [_mm256_max_epi32(most[0], load(at)), _mm256_max_epi32(most[1], load(at + 8))];
+            at += 16;
+        }
+        *greatest = _mm256_max_epi32(most[0], most[1]);
+    }
+    let most = |a, b| _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+    fold_floats(greatest.map(|most| _mm256_castsi256_ps(most)), most)
+}
+
+/// As [`magnitude_floats`], 16 at a time.
+///
+/// # Safety
+/// As there.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+pub(super) unsafe fn magnitude_halves(batch: &Batch, n: usize) -> __m256 {
+    let mut greatest = [_mm_setzero_si128(); 8];
+    for (nth, greatest) in greatest.iter_mut().enumerate().take(batch.count) {
+        let src = batch.group(nth).x.cast::<F16>().cast_const();
+        let load = |at: usize| {
+            // SAFETY: at + 16 <= n.
+            let bits = unsafe { _mm256_loadu_si256(src.add(at).cast()) };
+            _mm256_and_si256(bits, _mm256_set1_epi16(i16::MAX))
+        };
+        let mut most = load(0);
+        let mut at = 16;
+        while at < n {
+            most = _mm256_max_epi16(most, load(at));
+            at += 16;
+        }
+        *greatest = _mm_max_epi16(_mm256_castsi256_si128(most), _mm256_extracti128_si256::<1>(most));
+    }
+    _mm256_cvtph_ps(fold_words(greatest, |a, b| _mm_max_epi16(a, b)))
 }
 
 /// f16 bits as integers in the order of the values.

@@ -16,11 +16,13 @@ pub(super) unsafe fn encode<E: Vector, const BITS: u32, const SIGNED: bool>(form
     let mut walk = Walk::new(form, run, size_of::<E>());
     while let Some(batch) = walk.next() {
         // SAFETY: the caller's promise.
-        let (least, greatest) = unsafe { E::survey(&batch, form.group) };
-        let params = if SIGNED {
-            cover_magnitude(least, greatest)
-        } else {
-            cover(least, greatest, ((1_u32 << BITS) - 1) as f32)
+        let params = unsafe {
+            if SIGNED {
+                cover_magnitude(E::magnitude(&batch, form.group))
+            } else {
+                let (least, greatest) = E::survey(&batch, form.group);
+                cover(least, greatest, ((1_u32 << BITS) - 1) as f32)
+            }
         };
         let Some(params) = params else { return false };
         // SAFETY: the caller's promise.

@@ -6,7 +6,7 @@ use kvfolio::quant::fp8_scale::{ScaleRule, row_scales};
 use kvfolio::quant::{Fp8Kind, Groups, IntFormat, NonFinite, QuantError, Report, fp8, ggml, int, symmetric};
 
 use super::super::kind::{Form, Kind, Run};
-use super::shape::{BUFFER, CHANNELS, Sections, bits, shape, step};
+use super::shape::{BUFFER, CHANNELS, NEAR, Sections, bits, shape};
 use crate::cpu::element::{Element, with_element};
 use crate::cpu::{Dtype, Isa, per_isa};
 
@@ -29,20 +29,48 @@ per_isa! {
     /// # Safety
     /// As [`encode_run`].
     unsafe fn encode_for[E: Element][E](form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
-        encode_blocks::<E>(form, run, on)
+        if form.is_channel { encode_channels::<E>(form, run, on) } else { encode_rows::<E>(form, run, on) }
     }
 }
 
+/// Rows that are groups of channels, which follow each other without gaps: as many at a time as stay near.
+///
+/// # Safety
 /// As [`encode_run`].
 #[inline(always)]
-unsafe fn encode_blocks<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+unsafe fn encode_rows<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
+    let mut buffer = [0.0_f32; BUFFER];
+    let mut all = Report::default();
+    let at_once = NEAR.checked_div(form.dim).unwrap_or(1).max(1);
+    for block in (0..run.blocks).step_by(at_once) {
+        let rows = at_once.min(run.blocks - block);
+        let from = run.x.wrapping_add(block * run.x_step).cast::<E>();
+        // SAFETY: the elements of the rows.
+        let from = unsafe { from_raw_parts(from, rows * form.dim) };
+        let x = E::as_floats(from).unwrap_or_else(|| {
+            let buffer = buffer.get_mut(..from.len()).unwrap_or(&mut []);
+            from.iter().zip(&mut *buffer).for_each(|(x, to)| *to = x.to_f32());
+            buffer
+        });
+        let to = Sections::of(form, run, block, 0, rows * form.block_groups());
+        // SAFETY: the groups are in the blocks.
+        all = all.and(unsafe { encode_groups(form, x, form.dim, on, &to, run.fixed) }?);
+    }
+    Ok(all)
+}
+
+/// Groups of tokens, a few channels at a time.
+///
+/// # Safety
+/// As [`encode_run`].
+#[inline(always)]
+unsafe fn encode_channels<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Result<Report, QuantError> {
     let mut buffer = [0.0_f32; BUFFER];
     let mut all = Report::default();
     for block in 0..run.blocks {
         let rows = run.x.wrapping_add(block * form.block_tokens() * run.x_step);
-        let step = step(form).max(1);
-        for channel in (0..form.dim).step_by(step) {
-            let width = step.min(form.dim - channel);
+        for channel in (0..form.dim).step_by(CHANNELS) {
+            let width = CHANNELS.min(form.dim - channel);
             let x = buffer.get_mut(..width * form.block_tokens()).unwrap_or(&mut []);
             for (token, to) in x.chunks_exact_mut(width.max(1)).enumerate() {
                 let from = rows.wrapping_add(token * run.x_step).cast::<E>().wrapping_add(channel);
@@ -50,11 +78,9 @@ unsafe fn encode_blocks<E: Element>(form: &Form, run: &Run, on: NonFinite) -> Re
                 let from = unsafe { from_raw_parts(from, width) };
                 from.iter().zip(to).for_each(|(x, to)| *to = x.to_f32());
             }
-            let (first, n) = if form.is_channel { (channel, width) } else { (0, form.block_groups()) };
+            let to = Sections::of(form, run, block, channel, width);
             // SAFETY: the groups are in the block.
-            let report =
-                unsafe { encode_groups(form, x, width, on, &Sections::of(form, run, block, first, n), run.fixed) }?;
-            all = all.and(report);
+            all = all.and(unsafe { encode_groups(form, x, width, on, &to, run.fixed) }?);
         }
     }
     Ok(all)

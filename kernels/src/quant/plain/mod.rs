@@ -96,16 +96,18 @@ impl RawRows {
 }
 
 /// Blocks that are tried with fast loops before they are left to the codec.
-const AT_ONCE: usize = 64;
+const TRIED: usize = 64;
+/// Blocks for the codec where there are no such loops.
+const MANY: usize = 1 << 16;
 
-/// The run in pieces of at most [`AT_ONCE`] blocks.
-fn pieces(form: Form, run: Run) -> impl Iterator<Item = Run> {
-    (0..run.blocks).step_by(AT_ONCE).map(move |first| Run {
+/// The run in pieces of at most so many blocks, above 0.
+fn pieces(form: Form, run: Run, at_once: usize) -> impl Iterator<Item = Run> {
+    (0..run.blocks).step_by(at_once).map(move |first| Run {
         x: run.x.wrapping_add(first * form.block_tokens() * run.x_step),
         codes: run.codes.wrapping_add(first * run.codes_step),
         scales: run.scales.wrapping_add(first * run.scales_step),
         zeros: run.zeros.wrapping_add(first * run.zeros_step),
-        blocks: (run.blocks - first).min(AT_ONCE),
+        blocks: (run.blocks - first).min(at_once),
         ..run
     })
 }
@@ -126,11 +128,12 @@ pub unsafe fn encode_rows_raw(
     x: *const u8,
 ) -> Result<RowReport, Error> {
     let (form, run) = rows.checked(dtype, x.cast_mut())?;
-    let (isa, is_whole) = (isa.resolved(), form.is_whole());
+    let isa = isa.resolved();
+    let is_tried = form.is_whole() && isa != Isa::Portable;
     let mut all = RowReport::default();
-    for run in pieces(form, run) {
+    for run in pieces(form, run, if is_tried { TRIED } else { MANY }) {
         // SAFETY: the arrays hold the pieces; the caller's promise.
-        if is_whole && unsafe { rows::encode(isa, dtype, &form, &run) } {
+        if is_tried && unsafe { rows::encode(isa, dtype, &form, &run) } {
             continue;
         }
         // SAFETY: as above.
@@ -150,10 +153,11 @@ pub unsafe fn encode_rows_raw(
 /// As there, `x` for writes and those of `rows` for reads.
 pub unsafe fn decode_rows_raw(rows: &RawRows, isa: Isa, dtype: Dtype, x: *mut u8) -> Result<(), Error> {
     let (form, run) = rows.checked(dtype, x)?;
-    let (isa, is_whole) = (isa.resolved(), form.is_whole());
-    for run in pieces(form, run) {
+    let isa = isa.resolved();
+    let is_tried = form.is_whole() && isa != Isa::Portable;
+    for run in pieces(form, run, if is_tried { TRIED } else { MANY }) {
         // SAFETY: the arrays hold the pieces; the caller's promise.
-        if is_whole && unsafe { rows::decode(isa, dtype, &form, &run) } {
+        if is_tried && unsafe { rows::decode(isa, dtype, &form, &run) } {
             continue;
         }
         // SAFETY: as above.

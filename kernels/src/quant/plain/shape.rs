@@ -8,6 +8,8 @@ use super::super::kind::{Form, Kind, Run};
 
 /// Floats of a buffer: a row, or [`CHANNELS`] channels of a group of tokens.
 pub(super) const BUFFER: usize = crate::cpu::MAX_HEAD_DIM as usize;
+/// Floats of rows that are taken together: with what they are made from and into, in the nearest cache.
+pub(super) const NEAR: usize = 2048;
 /// Channels at a time.
 pub(super) const CHANNELS: usize = 64;
 
