@@ -54,7 +54,7 @@ extern "C" {
 #define KVF_KERNEL_ERR_NULL        150 /* a required pointer is NULL */
 #define KVF_KERNEL_ERR_STRUCT_SIZE 151 /* too small, or unknown bytes not zero */
 #define KVF_KERNEL_ERR_DTYPE       152 /* not one of KVF_KERNEL_DTYPE_* */
-#define KVF_KERNEL_ERR_PAGE_TOKENS 153 /* P is not a power of two in 1..256 */
+#define KVF_KERNEL_ERR_PAGE_TOKENS 153 /* P is not a power of two in 1..256, or above 64 with bits of slots */
 #define KVF_KERNEL_ERR_SHAPE       154 /* a size is zero or too large, or H is no multiple of Hk */
 #define KVF_KERNEL_ERR_STRIDE      155 /* strides overlap, or the memory exceeds the address space */
 #define KVF_KERNEL_ERR_ALIGN       156 /* address or stride no multiple of the element size */
@@ -65,7 +65,7 @@ extern "C" {
 #define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1 */
 #define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
 #define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
-#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, unknown KVF_KERNEL_ISA_* or _NONFINITE_* */
+#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, unknown KVF_KERNEL_ISA_*, _NONFINITE_*, _REDUCE_* or flag */
 #define KVF_KERNEL_ERR_LAYOUT      165 /* not a layout of the library, or one that this function does not read */
 #define KVF_KERNEL_ERR_NONFINITE   166 /* a NaN or an infinity where values are needed */
 #define KVF_KERNEL_ERR_SCALE       167 /* a scale that is not finite and above 0 */
@@ -236,6 +236,70 @@ typedef struct kvf_kernel_seal {
     uint32_t target;
 } kvf_kernel_seal;
 
+/*
+ * Which slots of table rows hold live tokens, and at which positions. Slot s of
+ * a row is slot s % P of the page in column s / P; a slot is live iff it is
+ * below used, its column has a page (not 0), its bit in `valid` is set and its
+ * position is not negative. Live slots are read in the order of slots, under
+ * the mask of kvf_kernel_attention with their positions for j. A live slot
+ * that the mask leaves out, and any other, may hold anything, NaN included;
+ * entries of columns from which nothing is read are not looked at. Result bits
+ * are those of a packed row with the same tokens in the same order.
+ *
+ *   valid      bit o of column c is slot c * P + o. P is at most 64
+ *              (KVF_KERNEL_ERR_PAGE_TOKENS). NULL = all bits set.
+ *   positions  distinct among the live slots of a row, in any order, so that
+ *              dead slots can be used again. NULL = slot s is at first + s.
+ *   first      without positions only. NULL = 0: slot and position are the
+ *              same, which is so for rows that only ever got holes. After
+ *              compaction, first = next position - slots in use: right for what
+ *              is appended after it and not too small for what was there, so
+ *              that nothing hides a token from later queries; but a window then
+ *              counts slots, and sink_tokens needs positions.
+ *   used       what lies behind is not looked at. NULL = stride * P. Without
+ *              positions, the slots of the queries themselves are below it
+ *              (KVF_KERNEL_ERR_TABLE).
+ */
+typedef struct kvf_kernel_slots {
+    uint32_t struct_size;
+    const uint64_t *valid;    /* [rows][stride] bits, or NULL */
+    const int32_t *positions; /* [rows][stride * P]; negative = no token; or NULL */
+    const int32_t *first;     /* [rows], not negative (KVF_KERNEL_ERR_RANGE); or NULL */
+    const uint32_t *used;     /* [rows] slots in use; or NULL */
+} kvf_kernel_slots;
+
+/* What becomes of the probabilities of the H / Hk heads of a group. */
+#define KVF_KERNEL_REDUCE_MEAN 0u
+#define KVF_KERNEL_REDUCE_MAX  1u
+#define KVF_KERNEL_REDUCE_SUM  2u
+
+#define KVF_KERNEL_SCORES_STORE       1u /* set the sums of the queries' rows to 0 first */
+#define KVF_KERNEL_SCORES_WITHOUT_OWN 2u /* no sum gets the slot at the query's own position */
+
+/*
+ * What queries paid attention to. A probability is exp(x(j)) over the
+ * denominator that also divides out: the sink logit is in it. For each query
+ * row of the share, ascending, and each slot s that it reads, with r its table
+ * row and g a KV head,
+ *     sums[r * row_stride + g * head_stride + s] += reduced over the group
+ *     probabilities[(row * H + h) * slots + s]    = that of query head h
+ * Slots that are not read get 0 in probabilities, and nothing in sums. Bits do
+ * not depend on the batch nor on how it is split into calls that take the rows
+ * of a table row in the same order. Calls that run at the same time must not
+ * share sums: give them different KV heads or table rows. With sums, shares are
+ * cut at multiples of H / Hk heads (KVF_KERNEL_ERR_RANGE).
+ */
+typedef struct kvf_kernel_scores {
+    uint32_t struct_size;
+    uint32_t reduce;       /* KVF_KERNEL_REDUCE_*, for sums */
+    uint32_t flags;        /* KVF_KERNEL_SCORES_*; 0 = added, own token included */
+    uint32_t slots;        /* slots of each row; more than any that is read (KVF_KERNEL_ERR_RANGE) */
+    float *sums;           /* [table rows][Hk][slots], or NULL */
+    float *probabilities;  /* [n][H][slots], or NULL */
+    uint64_t row_stride;   /* floats from table row to table row of sums; 0 = Hk * head_stride */
+    uint64_t head_stride;  /* floats from KV head to KV head of sums; 0 = slots */
+} kvf_kernel_scores;
+
 /* What encoders do with NaN and infinity. */
 #define KVF_KERNEL_NONFINITE_REJECT   0u /* KVF_KERNEL_ERR_NONFINITE, nothing written */
 #define KVF_KERNEL_NONFINITE_SANITISE 1u /* the nearest finite value of the group; FP8 keeps NaN */
@@ -305,6 +369,23 @@ int32_t kvf_cpu_attention_contiguous(const kvf_kernel_contiguous *kv,
                                      const kvf_kernel_attention *params,
                                      const kvf_kernel_queries *queries,
                                      const kvf_kernel_work *work);
+
+/*
+ * Scratch, in floats, that is enough for one call of kvf_cpu_attention_slots
+ * none of whose queries reads more than max_slots slots.
+ */
+int32_t kvf_cpu_attention_slots_scratch(uint32_t kv_heads, const kvf_kernel_attention *params,
+                                        uint32_t max_slots, uint64_t *scratch_floats);
+
+/*
+ * Causal attention over the live slots of table rows, and on the same pass
+ * their scores. slots may be NULL: slot and position are the same, and all are
+ * live, as in kvf_cpu_attention. scores may be NULL: none.
+ */
+int32_t kvf_cpu_attention_slots(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                                const kvf_kernel_slots *slots, const kvf_kernel_attention *params,
+                                const kvf_kernel_queries *queries, const kvf_kernel_scores *scores,
+                                const kvf_kernel_work *work);
 
 /*
  * Convert n elements between float and an element type, with the rounding of

@@ -33,7 +33,7 @@ errors! {
     StructSize = 151, c"KVF_KERNEL_ERR_STRUCT_SIZE";
     /// Unknown element type.
     Dtype = 152, c"KVF_KERNEL_ERR_DTYPE";
-    /// P is not a power of two in 1..=256.
+    /// P is not a power of two in 1..=256, or above 64 with bits of slots.
     PageTokens = 153, c"KVF_KERNEL_ERR_PAGE_TOKENS";
     /// A size is zero or too large, does not fit its buffer, or H is no multiple of Hk.
     Shape = 154, c"KVF_KERNEL_ERR_SHAPE";

@@ -37,6 +37,11 @@ STATIC_ASSERT(split_end, !P64 || offsetof(kvf_kernel_split, end) == 16);
 STATIC_ASSERT(seal, sizeof(kvf_kernel_seal) == 8);
 STATIC_ASSERT(rows, !P64 || sizeof(kvf_kernel_rows) == 64);
 STATIC_ASSERT(rows_tokens, offsetof(kvf_kernel_rows, tokens) == 32);
+STATIC_ASSERT(slots, !P64 || sizeof(kvf_kernel_slots) == 40);
+STATIC_ASSERT(slots_used, !P64 || offsetof(kvf_kernel_slots, used) == 32);
+STATIC_ASSERT(scores, !P64 || sizeof(kvf_kernel_scores) == 48);
+STATIC_ASSERT(scores_sums, offsetof(kvf_kernel_scores, sums) == 16);
+STATIC_ASSERT(scores_stride, !P64 || offsetof(kvf_kernel_scores, row_stride) == 32);
 STATIC_ASSERT(copy, sizeof(kvf_kernel_copy) == 12);
 
 static int failures = 0;
@@ -383,6 +388,190 @@ static void test_attention(const kvf_kernel_pages *pages, const kvf_kernel_table
     free(work.scratch);
 }
 
+/* Row 0 holds T tokens; some die, and what is left counts as if it were alone. */
+static void test_slots(const kvf_kernel_pages *pages, const kvf_kernel_table *table)
+{
+    enum { SLOTS = COLUMNS * P, PAD = 3, STRIDE = SLOTS + PAD };
+    const uint64_t valid[2][COLUMNS] = {{0xb, 0x0, 0x7}, {0, 0, 0}}; /* slots 0 1 3 8 9 10 */
+    static const int live[] = {0, 1, 3, 8, 9, 10};
+    enum { LIVE = 6 };
+    const int32_t holes[2][COLUMNS] = {{7, 0, 5}, {0, 0, 0}};
+    const uint32_t used[2] = {T, 0};
+    const int32_t position = T - 1, row = 0;
+    float q[H][D], out[H][D], packed[H][D], lse[H], packed_lse[H], k[LIVE][HK][D], v[LIVE][HK][D];
+    float sums[2][HK][STRIDE], again[2][HK][STRIDE], probabilities[H][SLOTS];
+    int32_t positions[2][SLOTS];
+    kvf_kernel_attention params;
+    kvf_kernel_queries queries;
+    kvf_kernel_work work;
+    kvf_kernel_contiguous contiguous;
+    kvf_kernel_slots slots;
+    kvf_kernel_scores scores;
+    kvf_kernel_table with_holes = *table;
+    kvf_kernel_pages wide;
+    const int32_t packed_position = LIVE - 1;
+    uint64_t floats = 0;
+    int i, h, s;
+
+    with_holes.entries = &holes[0][0];
+    for (h = 0; h < H; h++)
+        for (i = 0; i < D; i++)
+            q[h][i] = (float)((h * 7 + i * 3) % 11) * 0.25f - 1.0f;
+    for (i = 0; i < LIVE; i++) {
+        memcpy(k[i], k_rows[live[i]], sizeof k[i]);
+        memcpy(v[i], v_rows[live[i]], sizeof v[i]);
+    }
+    memset(&params, 0, sizeof params);
+    params.struct_size = sizeof params;
+    params.heads = H;
+    memset(&queries, 0, sizeof queries);
+    queries.struct_size = sizeof queries;
+    queries.n = 1;
+    queries.q = &q[0][0];
+    queries.positions = &packed_position;
+    queries.out = &packed[0][0];
+    queries.table_rows = &row;
+    queries.lse = packed_lse;
+    EXPECT(0, kvf_cpu_attention_slots_scratch(HK, &params, LIVE, &floats));
+    CHECK(floats == (2 + 2 + 1) * 16);
+    memset(&work, 0, sizeof work);
+    work.struct_size = sizeof work;
+    work.row_end = KVF_KERNEL_ALL;
+    work.head_end = KVF_KERNEL_ALL;
+    work.scratch = (float *)malloc((size_t)floats * sizeof(float));
+    work.scratch_floats = floats;
+    memset(&contiguous, 0, sizeof contiguous);
+    contiguous.struct_size = sizeof contiguous;
+    contiguous.dtype = KVF_KERNEL_DTYPE_F32;
+    contiguous.tokens = LIVE;
+    contiguous.kv_heads = HK;
+    contiguous.head_dim = D;
+    contiguous.k = k;
+    contiguous.v = v;
+    EXPECT(0, kvf_cpu_attention_contiguous(&contiguous, &params, &queries, &work));
+
+    memset(&slots, 0, sizeof slots);
+    slots.struct_size = sizeof slots;
+    slots.valid = &valid[0][0];
+    slots.used = used;
+    memset(&scores, 0, sizeof scores);
+    scores.struct_size = sizeof scores;
+    scores.flags = KVF_KERNEL_SCORES_STORE;
+    scores.slots = SLOTS;
+    scores.sums = &sums[0][0][0];
+    scores.probabilities = &probabilities[0][0];
+    scores.head_stride = STRIDE;
+    queries.positions = &position;
+    queries.out = &out[0][0];
+    queries.lse = lse;
+    memset(sums, 0x55, sizeof sums);
+    memset(again, 0x55, sizeof again);
+#define SLOTS_CALL(status)                                                                        \
+    EXPECT(status, kvf_cpu_attention_slots(pages, &with_holes, &slots, &params, &queries, &scores, &work))
+    SLOTS_CALL(0);
+    CHECK(memcmp(out, packed, sizeof out) == 0 && memcmp(lse, packed_lse, sizeof lse) == 0);
+    for (h = 0; h < H; h++) {
+        double sum = 0;
+        for (s = 0; s < SLOTS; s++) {
+            const int g = h / (H / HK);
+            const double x = (double)probabilities[g * 2][s] + (double)probabilities[g * 2 + 1][s];
+            CHECK((probabilities[h][s] > 0) == (s < T && (valid[0][s / P] >> s % P & 1) != 0));
+            CHECK(fabs((double)sums[0][g][s] - x / 2) < 1e-6);
+            sum += (double)probabilities[h][s];
+        }
+        CHECK(fabs(sum - 1) < 1e-6);
+    }
+    /* Only row 0 and no padding. */
+    CHECK(memcmp(&sums[0][0][SLOTS], &again[0][0][SLOTS], PAD * sizeof(float)) == 0);
+    CHECK(memcmp(sums[1], again[1], sizeof sums[1]) == 0);
+
+    /* Shares by KV head, added to zeros; positions instead of order. */
+    for (s = 0; s < SLOTS; s++) {
+        positions[0][s] = s < T ? T - 1 - s : -1;
+        positions[1][s] = -1;
+    }
+    memset(again[0], 0, sizeof again[0]);
+    memcpy(&again[0][0][SLOTS], &sums[0][0][SLOTS], PAD * sizeof(float));
+    memcpy(&again[0][1][SLOTS], &sums[0][1][SLOTS], PAD * sizeof(float));
+    memset(out, 0x55, sizeof out);
+    slots.positions = &positions[0][0];
+    slots.used = NULL;
+    scores.flags = 0;
+    scores.sums = &again[0][0][0];
+    for (h = 0; h < H; h += H / HK) {
+        work.head_begin = (uint32_t)h;
+        work.head_end = (uint32_t)(h + H / HK);
+        SLOTS_CALL(0);
+    }
+    CHECK(memcmp(out, packed, sizeof out) == 0);
+    CHECK(memcmp(again, sums, sizeof sums) == 0);
+
+    /* Errors; nothing is written. */
+    memset(out, 0x55, sizeof out);
+    memset(probabilities, 0x55, sizeof probabilities);
+    work.head_begin = 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_RANGE);
+    work.head_begin = 0;
+    work.head_end = KVF_KERNEL_ALL;
+    work.scratch_floats--;
+    SLOTS_CALL(KVF_KERNEL_ERR_SCRATCH);
+    work.scratch_floats++;
+    scores.reduce = 3;
+    SLOTS_CALL(KVF_KERNEL_ERR_VALUE);
+    scores.reduce = KVF_KERNEL_REDUCE_MAX;
+    scores.flags = 4;
+    SLOTS_CALL(KVF_KERNEL_ERR_VALUE);
+    scores.flags = KVF_KERNEL_SCORES_STORE;
+    scores.slots = T - 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_RANGE);
+    scores.slots = SLOTS;
+    scores.head_stride = SLOTS - 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRIDE);
+    scores.head_stride = UINT64_MAX / 2;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRIDE);
+    scores.head_stride = STRIDE;
+    scores.row_stride = 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRIDE);
+    scores.row_stride = 0;
+    scores.sums = (float *)((char *)again + 1);
+    SLOTS_CALL(KVF_KERNEL_ERR_ALIGN);
+    scores.sums = &again[0][0][0];
+    scores.struct_size--;
+    SLOTS_CALL(0); /* a shorter struct: the rest is the default */
+    scores.struct_size = 8;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRUCT_SIZE);
+    scores.struct_size = sizeof scores;
+    memset(out, 0x55, sizeof out);
+    memset(probabilities, 0x55, sizeof probabilities);
+    memcpy(again, sums, sizeof sums);
+    slots.valid = (const uint64_t *)((const char *)valid + 4);
+    SLOTS_CALL(KVF_KERNEL_ERR_ALIGN);
+    slots.valid = &valid[0][0];
+    slots.struct_size = 0;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRUCT_SIZE);
+    slots.struct_size = sizeof slots;
+    slots.used = used;
+    slots.positions = NULL;
+    queries.positions = &positions[0][0];
+    positions[0][0] = T;
+    SLOTS_CALL(KVF_KERNEL_ERR_TABLE);
+    queries.positions = &position;
+    wide = *pages;
+    wide.page_tokens = 128;
+    EXPECT(KVF_KERNEL_ERR_PAGE_TOKENS,
+           kvf_cpu_attention_slots(&wide, &with_holes, &slots, &params, &queries, &scores, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL,
+           kvf_cpu_attention_slots(pages, NULL, &slots, &params, &queries, &scores, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL,
+           kvf_cpu_attention_slots(pages, table, &slots, NULL, &queries, &scores, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention_slots_scratch(HK, &params, LIVE, NULL));
+    for (i = 0; i < (int)sizeof out; i++) CHECK(((unsigned char *)out)[i] == 0x55);
+    for (i = 0; i < (int)sizeof probabilities; i++)
+        CHECK(((unsigned char *)probabilities)[i] == 0x55);
+    CHECK(memcmp(again, sums, sizeof sums) == 0);
+    free(work.scratch);
+}
+
 static void test_convert(void)
 {
     const float src[4] = {1.0f, -2.5f, 65504.0f, 1e-8f};
@@ -460,6 +649,7 @@ int main(void)
     test_append_gather_scatter(&pages, &table);
     test_copy(&pages);
     test_attention(&pages, &table);
+    test_slots(&pages, &table);
     test_convert();
     test_rows();
     printf(failures == 0 ? "ok\n" : "%d failures\n", failures);

@@ -6,9 +6,11 @@
 mod exports;
 mod quant;
 mod rows;
+mod slots;
 mod structs;
 
 pub use exports::*;
 pub use quant::*;
 pub use rows::*;
+pub use slots::*;
 pub use structs::*;

@@ -26,7 +26,15 @@ mod tile;
 mod attention;
 mod contiguous;
 
+// Rows with holes.
+mod slots;
+// What an engine learns about them.
+mod scores;
+// Both in one pass.
+mod slot_attention;
+
 mod safe;
+mod safe_slots;
 
 pub use append::append_raw;
 pub use attention::attention_raw;
@@ -44,8 +52,13 @@ pub(crate) use pages::{page_id, slot_place};
 pub(crate) use table::{Row, Run};
 pub(crate) use tile::{Chunk, Heads, Source};
 
+pub use scores::{RawScores, Reduce};
+pub use slot_attention::{attention_slots_raw, attention_slots_scratch};
+pub use slots::RawSlots;
+
 pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
 pub use safe::{
     Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages, gather, scatter,
 };
+pub use safe_slots::{Scores, Slots, attention_slots};
 pub use table::{RawTable, Table};
