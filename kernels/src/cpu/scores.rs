@@ -12,9 +12,8 @@ use super::isa::{Isa, per_isa};
 use super::lanes::LANES;
 use super::query::{RawQueries, RawWork};
 use super::slots::Token;
-use super::softmax::Denominator;
 use super::table::RawTable;
-use super::tile::Observer;
+use super::tile::{Observer, Weights};
 use crate::error::{Error, ensure};
 
 /// What becomes of the probabilities of the H / Hk heads of a group.
@@ -126,120 +125,153 @@ pub(crate) struct Scorer<'a> {
     pub(crate) first_row: u64,
     /// H / Hk
     pub(crate) group: u32,
-    /// What the heads of the group so far come to: as long as the list.
+    /// What the heads of the group so far come to: as long as the list, rounded up to [`LANES`].
     pub(crate) reduced: *mut f32,
     /// Resolved.
     pub(crate) isa: Isa,
 }
 
 impl Observer for Scorer<'_> {
-    unsafe fn weights(&mut self, head: u32, weights: &[f32], denominator: &Denominator) {
-        let (scores, sum) = (self.scores, denominator.sum());
+    unsafe fn see(&mut self, tile: &Weights<'_>) {
+        let scores = self.scores;
         let slots = scores.slots as usize;
-        if !scores.probabilities.is_null() {
-            let at = (self.first_row + u64::from(head)) * slots as u64;
-            // SAFETY: the row of this query and head, inside the extent that `check` limits; it is made initialised.
+        if !scores.probabilities.is_null() && slots > 0 {
+            let at = (self.first_row + u64::from(tile.head)) * slots as u64;
+            let floats = tile.denominators.len() * slots;
+            // SAFETY: the rows of this query and these heads, inside the extent that `check` limits; they are made initialised.
             unsafe {
-                let row = scores.probabilities.add(at as usize);
-                core::ptr::write_bytes(row, 0, slots);
-                store(self.isa, self.tokens, weights, sum, core::slice::from_raw_parts_mut(row, slots));
+                let rows = scores.probabilities.add(at as usize);
+                core::ptr::write_bytes(rows, 0, floats);
+                store(self.isa, self.tokens, tile, core::slice::from_raw_parts_mut(rows, floats), slots);
             }
         }
         if scores.sums.is_null() || self.tokens.is_empty() {
             return;
         }
-        let kv_head = head.checked_div(self.group).unwrap_or(0);
-        let member = head - kv_head * self.group;
-        // SAFETY: as long as the list; the first head of each group, which a share has too, writes it whole.
-        let reduced = unsafe {
-            if member == 0 {
-                core::ptr::write_bytes(self.reduced, 0, weights.len());
+        let kv_head = tile.head.checked_div(self.group).unwrap_or(0);
+        let begin = tile.head - kv_head * self.group;
+        let is_first = begin == 0;
+        let is_last = begin + tile.denominators.len() as u32 == self.group;
+        // SAFETY: the scratch has a float for each of the list, rounded up; the first tile of a group, which a share has whole,
+        // finds it set to 0. Sums are those of this row and head, and every slot of the list is below `slots`.
+        let (reduced, sums) = unsafe {
+            if is_first && !is_last {
+                core::ptr::write_bytes(self.reduced, 0, tile.capacity);
             }
-            core::slice::from_raw_parts_mut(self.reduced, weights.len())
+            let reduced = if is_first && is_last {
+                &mut [][..]
+            } else {
+                core::slice::from_raw_parts_mut(self.reduced, tile.capacity)
+            };
+            (reduced, core::slice::from_raw_parts_mut(scores.sums(self.table_row, kv_head), slots))
         };
+        let divisor = if scores.reduce == Reduce::Mean { self.group as f32 } else { 1.0 };
+        let group = Group { tokens: self.tokens, own: self.own.filter(|_| scores.without_own), is_last, divisor };
         // SAFETY: the set is resolved.
         unsafe {
             match scores.reduce {
-                Reduce::Max => raise(self.isa, reduced, weights, sum),
-                _ => accumulate(self.isa, reduced, weights, sum),
+                Reduce::Max => reduce_max(self.isa, &group, tile, reduced, sums),
+                _ => reduce_sum(self.isa, &group, tile, reduced, sums),
             }
         }
-        if member + 1 < self.group {
-            return;
+    }
+}
+
+/// How the heads of a group come together.
+struct Group<'a> {
+    tokens: &'a [Token],
+    own: Option<usize>,
+    /// Whether these heads are the last of the group.
+    is_last: bool,
+    divisor: f32,
+}
+
+per_isa! {
+    /// # Safety
+    /// `isa` is resolved.
+    unsafe fn reduce_sum(group: &Group<'_>, tile: &Weights<'_>, reduced: &mut [f32], sums: &mut [f32]) -> () {
+        reduce(group, tile, reduced, sums, |to, x| *to += x)
+    }
+}
+
+per_isa! {
+    /// # Safety
+    /// `isa` is resolved.
+    unsafe fn reduce_max(group: &Group<'_>, tile: &Weights<'_>, reduced: &mut [f32], sums: &mut [f32]) -> () {
+        // A NaN stays.
+        reduce(group, tile, reduced, sums, |to, x| *to = if x <= *to || to.is_nan() { *to } else { x })
+    }
+}
+
+per_isa! {
+    /// # Safety
+    /// `isa` is resolved.
+    unsafe fn store(tokens: &[Token], tile: &Weights<'_>, rows: &mut [f32], slots: usize) -> () {
+        store_body(tokens, tile, rows, slots)
+    }
+}
+
+/// Heads into `reduced`, or, if they are the last of their group, into the sums. Without `reduced` they are the first, too.
+#[inline(always)]
+fn reduce(
+    group: &Group<'_>,
+    tile: &Weights<'_>,
+    reduced: &mut [f32],
+    sums: &mut [f32],
+    f: impl Fn(&mut f32, f32) + Copy,
+) {
+    let (blocks, _) = tile.weights.as_chunks::<LANES>();
+    let (reduced, _) = reduced.as_chunks_mut::<LANES>();
+    for (i, tokens) in group.tokens.chunks(LANES).enumerate() {
+        let mut all = reduced.get(i).copied().unwrap_or_default();
+        for (g, denominator) in tile.denominators.iter().enumerate() {
+            if let Some(weights) = blocks.get(g * (tile.capacity / LANES) + i) {
+                for (to, weight) in all.iter_mut().zip(weights) {
+                    f(to, *weight / denominator.sum());
+                }
+            }
         }
-        if let Some(own) = self.own.filter(|_| scores.without_own).and_then(|own| reduced.get_mut(own)) {
-            *own = 0.0;
+        if !group.is_last {
+            if let Some(reduced) = reduced.get_mut(i) {
+                *reduced = all;
+            }
+            continue;
         }
-        let divisor = if scores.reduce == Reduce::Mean { self.group as f32 } else { 1.0 };
-        // SAFETY: the sums of this row and head; every slot of the list is below `slots`. The set is resolved.
-        unsafe {
-            let sums = core::slice::from_raw_parts_mut(scores.sums(self.table_row, kv_head), slots);
-            add(self.isa, self.tokens, reduced, divisor, sums);
+        for x in &mut all {
+            *x /= group.divisor;
         }
-    }
-}
-
-per_isa! {
-    /// # Safety
-    /// `isa` is resolved.
-    unsafe fn accumulate(reduced: &mut [f32], weights: &[f32], sum: f32) -> () {
-        each(reduced, weights, |to, weight| *to += weight / sum)
-    }
-}
-
-per_isa! {
-    /// # Safety
-    /// `isa` is resolved.
-    unsafe fn raise(reduced: &mut [f32], weights: &[f32], sum: f32) -> () {
-        each(reduced, weights, |to, weight| {
-            let x = weight / sum;
-            // A NaN stays.
-            *to = if x <= *to || to.is_nan() { *to } else { x };
-        })
-    }
-}
-
-per_isa! {
-    /// # Safety
-    /// `isa` is resolved.
-    unsafe fn store(tokens: &[Token], weights: &[f32], sum: f32, row: &mut [f32]) -> () {
-        place(tokens, weights, row, |to, weight| *to = weight / sum)
-    }
-}
-
-per_isa! {
-    /// # Safety
-    /// `isa` is resolved.
-    unsafe fn add(tokens: &[Token], reduced: &[f32], divisor: f32, sums: &mut [f32]) -> () {
-        place(tokens, reduced, sums, |to, x| *to += x / divisor)
+        if let Some(x) = group.own.and_then(|own| all.get_mut(own.checked_sub(i * LANES)?)) {
+            *x = 0.0;
+        }
+        place(tokens, &all, sums, |to, x| *to += x);
     }
 }
 
 #[inline(always)]
-fn each(to: &mut [f32], from: &[f32], f: impl Fn(&mut f32, f32)) {
-    for (to, from) in to.iter_mut().zip(from) {
-        f(to, *from);
+fn store_body(tokens: &[Token], tile: &Weights<'_>, rows: &mut [f32], slots: usize) {
+    let heads = tile.weights.chunks(tile.capacity.max(1)).zip(tile.denominators);
+    for ((weights, denominator), row) in heads.zip(rows.chunks_mut(slots.max(1))) {
+        let (blocks, _) = weights.as_chunks::<LANES>();
+        for (tokens, weights) in tokens.chunks(LANES).zip(blocks) {
+            place(tokens, weights, row, |to, weight| *to = weight / denominator.sum());
+        }
     }
 }
 
 /// Each value to the slot of its token. Slots ascend; blocks of adjacent ones, the rule, become vectors.
 #[inline(always)]
-fn place(tokens: &[Token], values: &[f32], to: &mut [f32], f: impl Fn(&mut f32, f32) + Copy) {
-    for (tokens, values) in tokens.chunks(LANES).zip(values.chunks(LANES)) {
-        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
-            continue;
-        };
-        let (first, last) = (first.slot as usize, last.slot as usize);
-        if last - first + 1 == tokens.len() {
-            if let Some(to) = to.get_mut(first..=last) {
-                each(to, values, f);
-            }
-        } else {
-            for (token, value) in tokens.iter().zip(values) {
-                if let Some(to) = to.get_mut(token.slot as usize) {
-                    f(to, *value);
-                }
-            }
+fn place(tokens: &[Token], values: &[f32; LANES], to: &mut [f32], f: impl Fn(&mut f32, f32)) {
+    let slot = |token: Option<&Token>| token.map_or(0, |token| token.slot as usize);
+    let (first, last) = (slot(tokens.first()), slot(tokens.last()));
+    if tokens.len() == LANES && last - first == LANES - 1 {
+        if let Some(to) = to.get_mut(first..).and_then(<[f32]>::first_chunk_mut::<LANES>) {
+            to.iter_mut().zip(values).for_each(|(to, x)| f(to, *x));
+        }
+        return;
+    }
+    for (token, x) in tokens.iter().zip(values) {
+        if let Some(to) = to.get_mut(token.slot as usize) {
+            f(to, *x);
         }
     }
 }

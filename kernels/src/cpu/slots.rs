@@ -11,7 +11,7 @@
 //!   list       0   2 3 |         | 8           entries of columns without a bit are not looked at
 //! ```
 
-use super::lanes::Picked;
+use super::lanes::{LANES, Picked, Rows};
 use super::mask::Mask;
 use super::pages::RawPages;
 use super::table::{RawTable, Row};
@@ -20,8 +20,10 @@ use crate::error::{Error, ensure};
 
 /// Most slots of a row.
 const MAX_SLOTS: u64 = i32::MAX as u64;
-/// Rows that are handed on at a time.
-const PICKED: usize = 64;
+/// Most rows that are handed on one by one: rows a page apart fall into few sets of a cache, and more would displace each other.
+const PICKED: usize = 16;
+/// Fewer rows are not worth a call of their own.
+const SHORT: usize = 8;
 
 /// Which slots of each table row hold live tokens, and at which positions, by address. All may be NULL.
 #[derive(Clone, Copy, Debug)]
@@ -190,12 +192,19 @@ impl Live {
         let Mask { sinks_end, window_begin, end } = self.mask;
         // SAFETY: begin + n is at most the slots in use; the caller's promise.
         let positions = unsafe { core::slice::from_raw_parts(self.positions.add(begin as usize), n as usize) };
+        // A negative position becomes a large one, which is in neither range.
+        let reads = |position: u32| (position < sinks_end) | (position.wrapping_sub(window_begin) < end - window_begin);
+        let (blocks, rest) = positions.as_chunks::<LANES>();
         let mut bits = 0u64;
-        for (i, position) in positions.iter().enumerate() {
-            // A negative position becomes a large one, which is in neither range.
-            let position = *position as u32;
-            let reads = position < sinks_end || position.wrapping_sub(window_begin) < end - window_begin;
-            bits |= u64::from(reads) << i;
+        for (i, position) in rest.iter().enumerate() {
+            bits |= u64::from(reads(*position as u32)) << i;
+        }
+        for block in blocks.iter().rev() {
+            let mut lanes = [0u32; LANES];
+            for ((i, lane), position) in lanes.iter_mut().enumerate().zip(block) {
+                *lane = u32::from(reads(*position as u32)) << i;
+            }
+            bits = bits << LANES | u64::from(lanes.iter().fold(0, |all, lane| all | lane));
         }
         bits & valid
     }
@@ -266,17 +275,47 @@ impl ListedRow<'_> {
     /// As [`Source::keys`]; the pages of the list are in 1..=N.
     #[inline(always)]
     unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
-        let mask = self.pages.geometry.page_tokens - 1;
+        let page_tokens = self.pages.geometry.page_tokens;
         let mut rows = [core::ptr::null(); PICKED];
+        let (mut page, mut base, mut stride) = (0, core::ptr::null_mut(), 0);
         let mut first = 0;
-        for tokens in self.tokens.chunks(PICKED) {
-            for (row, token) in rows.iter_mut().zip(tokens) {
+        while let Some(token) = self.tokens.get(first) {
+            let run = self.run(first, token);
+            if run >= SHORT {
+                let slot = token.slot & (page_tokens - 1);
                 // SAFETY: the page was checked; slot and head are in range.
-                *row = unsafe { self.pages.row(is_k, token.page, token.slot & mask, head) }.0.cast_const();
+                let (base, stride) = unsafe { self.pages.row(is_k, token.page, slot, head) };
+                f(first, Chunk::Stored(Rows { base, stride, tokens: run }));
+                first += run;
+                continue;
             }
-            f(first, Chunk::Picked(Picked { rows: rows.as_ptr(), tokens: tokens.len() }));
-            first += tokens.len();
+            let mut n = 0;
+            for (row, token) in rows.iter_mut().zip(self.tokens.iter().skip(first)) {
+                if token.page != page {
+                    if n >= SHORT && self.run(first + n, token) >= SHORT {
+                        break;
+                    }
+                    page = token.page;
+                    // SAFETY: the page was checked; slot 0 and the head are in range.
+                    (base, stride) = unsafe { self.pages.row(is_k, page, 0, head) };
+                }
+                let slot = token.slot & (page_tokens - 1);
+                // SAFETY: a slot of the page that `base` is in; page 0 is in no list.
+                *row = unsafe { base.add((u64::from(slot) * stride) as usize) }.cast_const();
+                n += 1;
+            }
+            f(first, Chunk::Picked(Picked { rows: rows.as_ptr(), tokens: n }));
+            first += n;
         }
+    }
+
+    /// Tokens from one of the list on to the end of its page, or of the list, if there is no hole among them; otherwise 0.
+    #[inline(always)]
+    fn run(&self, at: usize, token: &Token) -> usize {
+        let page_tokens = self.pages.geometry.page_tokens;
+        let run = ((page_tokens - (token.slot & (page_tokens - 1))) as usize).min(self.tokens.len() - at);
+        let last = self.tokens.get(at + run - 1).map_or(token.slot, |last| last.slot);
+        if (last - token.slot) as usize == run - 1 { run } else { 0 }
     }
 }
 

@@ -37,19 +37,29 @@ pub(crate) trait Source {
     unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk));
 }
 
-/// Who sees the weights of a head on their way.
+/// The weights of adjacent heads of one group, on their way from keys to values.
+pub(crate) struct Weights<'a> {
+    /// First query head.
+    pub(crate) head: u32,
+    /// `[G][capacity]`: exp(logit - greatest) of the tokens read, then anything up to a multiple of [`LANES`].
+    pub(crate) weights: &'a [f32],
+    /// A multiple of [`LANES`].
+    pub(crate) capacity: usize,
+    /// `[G]`: what the weights are divided by.
+    pub(crate) denominators: &'a [Denominator],
+}
+
+/// Who sees them. Heads come in ascending order.
 pub(crate) trait Observer {
-    /// The weights of the tokens read, exp(logit - greatest), and what they are divided by. Heads come in ascending order.
-    ///
     /// # Safety
-    /// The head is in the share, and the arguments of the call were checked for this observer.
-    unsafe fn weights(&mut self, head: u32, weights: &[f32], denominator: &Denominator);
+    /// The heads are in the share, and the arguments of the call were checked for this observer.
+    unsafe fn see(&mut self, weights: &Weights<'_>);
 }
 
 /// Nobody.
 impl Observer for () {
     #[inline(always)]
-    unsafe fn weights(&mut self, _: u32, _: &[f32], _: &Denominator) {}
+    unsafe fn see(&mut self, _: &Weights<'_>) {}
 }
 
 /// Resolved parameters of a call.
@@ -97,7 +107,7 @@ impl<'a> Heads<'a> {
     /// The same with an observer.
     ///
     /// # Safety
-    /// As [`Heads::attend`], and as [`Observer::weights`] for each head of the share.
+    /// As [`Heads::attend`], and as [`Observer::see`] for each head of the share.
     pub(crate) unsafe fn attend_observed<E: Element>(
         &self,
         source: &impl Source,
@@ -174,12 +184,10 @@ impl<'a> Heads<'a> {
             // SAFETY: the set was resolved by `new`.
             unsafe { softmax(self.isa, x, tokens, self.logit, sink.copied()) }
         });
-        for (g, denominator) in denominators.iter().enumerate() {
-            // SAFETY: the floats of head g, of which `tokens` are weights; the caller's promise.
-            unsafe {
-                let weights = core::slice::from_raw_parts(tile.scratch.add(g * capacity), tokens);
-                observer.weights(tile.head + g as u32, weights, denominator);
-            }
+        // SAFETY: the scratch has G * capacity floats, all of them written; the caller's promise.
+        unsafe {
+            let weights = core::slice::from_raw_parts(tile.scratch, G * capacity);
+            observer.see(&Weights { head: tile.head, weights, capacity, denominators: &denominators });
         }
         // SAFETY: out has G * d floats; all zero bytes are 0.0.
         unsafe { core::ptr::write_bytes(tile.out, 0, G * d) };
