@@ -62,8 +62,8 @@ extern "C" {
 #define KVF_KERNEL_ERR_TABLE       158 /* table row out of range, or too short for the position */
 #define KVF_KERNEL_ERR_PAGE        159 /* page id negative or above N */
 #define KVF_KERNEL_ERR_NULL_PAGE   160 /* page 0 where a page must be present */
-#define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1 */
-#define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
+#define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1; slot of a move not below P */
+#define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself; move of a part of a group */
 #define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
 #define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, unknown KVF_KERNEL_ISA_*, _NONFINITE_*, _REDUCE_* or flag */
 #define KVF_KERNEL_ERR_LAYOUT      165 /* not a layout of the library, or one that this function does not read */
@@ -311,6 +311,14 @@ typedef struct kvf_kernel_copy {
     uint32_t tokens; /* 0..P */
 } kvf_kernel_copy;
 
+/* One token moved: slot src_slot of page src_page goes to slot dst_slot of page dst_page; slots are below P. */
+typedef struct kvf_kernel_move {
+    uint32_t src_page;
+    uint32_t src_slot;
+    uint32_t dst_page;
+    uint32_t dst_slot;
+} kvf_kernel_move;
+
 /* ---- Functions --------------------------------------------------------- */
 
 /* Version of the linked library; compare with KVF_KERNEL_ABI. */
@@ -334,6 +342,14 @@ int32_t kvf_cpu_append(const kvf_kernel_pages *pages, const float *k, const floa
  */
 int32_t kvf_cpu_copy_pages(const kvf_kernel_pages *pages, const kvf_kernel_copy *copies,
                            uint32_t n);
+
+/*
+ * Move tokens in list order, the keys and values of all heads as bytes: what a
+ * compaction plan asks for. A list in ascending order whose targets come no
+ * later than their sources is safe in place; a token that is moved onto itself
+ * stays. Slots that are sources only keep their contents.
+ */
+int32_t kvf_cpu_move_rows(const kvf_kernel_pages *pages, const kvf_kernel_move *moves, uint32_t n);
 
 /*
  * Read tokens token_begin..token_end - 1 of a table row into k and v, each
@@ -421,6 +437,15 @@ int32_t kvf_cpu_quant_seal(const kvf_kernel_pages *exact, const kvf_kernel_quant
 /* Copy pages in list order, the whole layer of each: groups stay whole. */
 int32_t kvf_cpu_quant_copy_pages(const kvf_kernel_quant *quant, const kvf_kernel_copy *copies,
                                  uint32_t n);
+
+/*
+ * Move tokens of the layer in list order, codes, scales and zeros. Where groups
+ * lie along tokens each G moves of the list, G being the larger of K and V, take
+ * the G tokens of one group in order to the places of another
+ * (KVF_KERNEL_ERR_TOKENS).
+ */
+int32_t kvf_cpu_quant_move_rows(const kvf_kernel_quant *quant, const kvf_kernel_move *moves,
+                                uint32_t n);
 
 /*
  * Dequantise tokens token_begin..token_end - 1 of a table row, all of whose

@@ -49,9 +49,9 @@ errors! {
     Page = 159, c"KVF_KERNEL_ERR_PAGE";
     /// Page 0 where a page must be present.
     NullPage = 160, c"KVF_KERNEL_ERR_NULL_PAGE";
-    /// A slot id is in page 0, above page N, or below -1.
+    /// A slot id is in page 0, above page N, or below -1; a slot of a move is not below P.
     Slot = 161, c"KVF_KERNEL_ERR_SLOT";
-    /// A copy of more than P tokens, or of a page onto itself.
+    /// A copy of more than P tokens, or of a page onto itself; a move of a part of a group.
     Tokens = 162, c"KVF_KERNEL_ERR_TOKENS";
     /// The scratch buffer is too small.
     Scratch = 163, c"KVF_KERNEL_ERR_SCRATCH";

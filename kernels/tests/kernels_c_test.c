@@ -42,6 +42,7 @@ STATIC_ASSERT(slots_used, !P64 || offsetof(kvf_kernel_slots, used) == 32);
 STATIC_ASSERT(scores, !P64 || sizeof(kvf_kernel_scores) == 48);
 STATIC_ASSERT(scores_sums, offsetof(kvf_kernel_scores, sums) == 16);
 STATIC_ASSERT(scores_stride, !P64 || offsetof(kvf_kernel_scores, row_stride) == 32);
+STATIC_ASSERT(move, sizeof(kvf_kernel_move) == 16);
 STATIC_ASSERT(copy, sizeof(kvf_kernel_copy) == 12);
 
 static int failures = 0;
@@ -184,6 +185,39 @@ static void test_copy(const kvf_kernel_pages *pages)
     copies[1].src = 2;
     copies[1].tokens = P + 1;
     EXPECT(KVF_KERNEL_ERR_TOKENS, kvf_cpu_copy_pages(pages, copies, 2));
+}
+
+/* Pages 6 and 8 are free for this. */
+static void test_moves(const kvf_kernel_pages *pages)
+{
+    kvf_kernel_move moves[3] = {{6, 1, 6, 0}, {6, 3, 6, 1}, {8, 0, 6, 2}};
+    float before[2][HK][D];
+    int i, e;
+    for (i = 0; i < P; i++)
+        for (e = 0; e < HK * D; e++) {
+            k_memory[6][i][e / D][e % D] = (float)(i * 100 + e);
+            v_memory[8][i][e / D][e % D] = (float)(i * -100 - e);
+            k_memory[8][i][e / D][e % D] = v_memory[6][i][e / D][e % D] = 1.0f;
+        }
+    memcpy(before[0], k_memory[6][1], sizeof before[0]);
+    memcpy(before[1], k_memory[6][3], sizeof before[1]);
+    EXPECT(0, kvf_cpu_move_rows(pages, moves, 3));
+    CHECK(memcmp(k_memory[6][0], before, sizeof before) == 0);
+    CHECK(memcmp(v_memory[6][2], v_memory[8][0], sizeof v_memory[8][0]) == 0);
+    CHECK(memcmp(k_memory[6][3], before[1], sizeof before[1]) == 0);
+    EXPECT(0, kvf_cpu_move_rows(pages, NULL, 0));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_move_rows(pages, NULL, 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_move_rows(NULL, moves, 1));
+    EXPECT(KVF_KERNEL_ERR_ALIGN, kvf_cpu_move_rows(pages, (kvf_kernel_move *)((char *)moves + 1), 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_quant_move_rows(NULL, moves, 1));
+    moves[2].dst_slot = P;
+    EXPECT(KVF_KERNEL_ERR_SLOT, kvf_cpu_move_rows(pages, moves, 3));
+    moves[2].dst_slot = 0;
+    moves[2].src_page = 0;
+    EXPECT(KVF_KERNEL_ERR_NULL_PAGE, kvf_cpu_move_rows(pages, moves, 3));
+    moves[2].src_page = N + 1;
+    EXPECT(KVF_KERNEL_ERR_PAGE, kvf_cpu_move_rows(pages, moves, 3));
+    CHECK(memcmp(k_memory[6][0], before, sizeof before) == 0);
 }
 
 /* Plain double-precision attention of one head. */
@@ -648,6 +682,7 @@ int main(void)
     CHECK(kvf_kernel_status_name(-5) != NULL);
     test_append_gather_scatter(&pages, &table);
     test_copy(&pages);
+    test_moves(&pages);
     test_attention(&pages, &table);
     test_slots(&pages, &table);
     test_convert();

@@ -6,11 +6,12 @@ use core::mem::offset_of;
 
 use super::exports::{give, status};
 use super::structs::{
-    CStruct, c_struct, kvf_kernel_attention, kvf_kernel_pages, kvf_kernel_queries, kvf_kernel_table, kvf_kernel_work,
-    read,
+    CStruct, c_struct, kvf_kernel_attention, kvf_kernel_pages, kvf_kernel_quant, kvf_kernel_queries, kvf_kernel_table,
+    kvf_kernel_work, read,
 };
-use crate::cpu::{RawScores, RawSlots, Reduce, attention_slots_raw, attention_slots_scratch};
+use crate::cpu::{RawScores, RawSlots, Reduce, RowMove, attention_slots_raw, attention_slots_scratch, move_rows_raw};
 use crate::error::{Error, ensure};
+use crate::quant::move_quant_rows_raw;
 
 c_struct! {
     /// Which slots of table rows are live.
@@ -129,6 +130,36 @@ pub unsafe extern "C" fn kvf_cpu_attention_slots(
         let work = unsafe { read(work) }?.raw(queries.n, params.heads);
         // SAFETY: the header's promise on arrays.
         unsafe { attention_slots_raw(&pages, &table, &slots, &params, &queries, scores.as_ref(), &work) }
+    };
+    status(run())
+}
+
+/// Move tokens from slot to slot.
+///
+/// # Safety
+/// As the header says.
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_cpu_move_rows(pages: *const kvf_kernel_pages, moves: *const RowMove, n: u32) -> i32 {
+    let run = || {
+        // SAFETY: the header's promise on structs.
+        let pages = unsafe { read(pages) }?.raw()?;
+        // SAFETY: the header's promise on arrays.
+        unsafe { move_rows_raw(&pages, moves, n as usize) }
+    };
+    status(run())
+}
+
+/// Move quantised tokens from slot to slot.
+///
+/// # Safety
+/// As the header says.
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_cpu_quant_move_rows(quant: *const kvf_kernel_quant, moves: *const RowMove, n: u32) -> i32 {
+    let run = || {
+        // SAFETY: the header's promise on structs.
+        let (quant, _) = unsafe { read(quant)?.raw() }?;
+        // SAFETY: the header's promise on arrays.
+        unsafe { move_quant_rows_raw(&quant, moves, n as usize) }
     };
     status(run())
 }

@@ -16,6 +16,7 @@ mod table;
 mod append;
 mod copy;
 mod gather;
+mod moves;
 
 mod lanes;
 mod query;
@@ -47,6 +48,7 @@ pub use isa::Isa;
 pub(crate) use isa::per_isa;
 pub(crate) use lanes::{LANES, Rows};
 pub(crate) use mask::Mask;
+pub use moves::{RowMove, move_rows_raw};
 pub use pages::{Geometry, MAX_HEAD_DIM, MAX_HEADS, RawPages, Strides};
 pub(crate) use pages::{page_id, slot_place};
 pub(crate) use table::{Row, Run};
@@ -60,5 +62,5 @@ pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
 pub use safe::{
     Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages, gather, scatter,
 };
-pub use safe_slots::{Scores, Slots, attention_slots};
+pub use safe_slots::{Scores, Slots, attention_slots, move_rows};
 pub use table::{RawTable, Table};

@@ -1,9 +1,10 @@
-//! Attention over rows with holes, over slices.
+//! Rows with holes, over slices.
 //!
 //! Invariant: as in `safe`; every array has the length that the table's rows and columns give.
 
+use super::moves::{RowMove, move_rows_raw};
 use super::query::AttentionParams;
-use super::safe::{Pages, Queries, whole};
+use super::safe::{Pages, PagesMut, Queries, whole};
 use super::scores::{RawScores, Reduce};
 use super::slot_attention::attention_slots_raw;
 use super::slots::RawSlots;
@@ -116,4 +117,13 @@ pub fn attention_slots(
     let work = whole(raw.n, params.heads, scratch);
     // SAFETY: the views are inside their slices, the lengths were checked, outputs are exclusive.
     unsafe { attention_slots_raw(&pages.raw, &table, &slots, params, &raw, scores.as_ref(), &work) }
+}
+
+/// Move tokens from slot to slot, in list order.
+///
+/// # Errors
+/// [`Error::NullPage`], [`Error::Page`], [`Error::Slot`]; nothing has been written then.
+pub fn move_rows(pages: &mut PagesMut<'_>, moves: &[RowMove]) -> Result<(), Error> {
+    // SAFETY: the view is exclusive and inside its slices.
+    unsafe { move_rows_raw(&pages.raw, moves.as_ptr(), moves.len()) }
 }
