@@ -311,6 +311,46 @@ typedef struct kvf_kernel_copy {
     uint32_t tokens; /* 0..P */
 } kvf_kernel_copy;
 
+#define KVF_KERNEL_KEYS_REMOVE 1u /* keys leave unit_sums instead of joining them */
+
+/*
+ * What is asked of keys k; what is NULL is not asked for. Of each slot s and KV
+ * head g:
+ *     norms[g * head_stride + s] = |k|
+ *     dots[g * head_stride + s]  = dot(k, vectors[g])
+ *     unit_sums[g]              += k / |k|, slots ascending
+ * A key whose length is 0 or not finite adds nothing to unit_sums. With
+ * the unit_sums of earlier calls for vectors, the cosine of a key and their mean
+ * direction is dots over norms, over the length of unit_sums[g].
+ */
+typedef struct kvf_kernel_keys {
+    uint32_t struct_size;
+    uint32_t isa;         /* KVF_KERNEL_ISA_*; it changes no bit */
+    uint32_t flags;       /* KVF_KERNEL_KEYS_* */
+    uint32_t slots;       /* slots of each row of norms and dots (KVF_KERNEL_ERR_RANGE) */
+    float *norms;         /* [Hk][slots], or NULL */
+    float *dots;          /* [Hk][slots], or NULL */
+    const float *vectors; /* [Hk][d], for dots */
+    float *unit_sums;     /* [Hk][d], or NULL */
+    uint64_t head_stride; /* floats from KV head to KV head of norms and dots; 0 = slots */
+} kvf_kernel_keys;
+
+/* Queries, and the extremes of keys by channel that kvf_cpu_key_extremes wrote. */
+typedef struct kvf_kernel_bounds {
+    uint32_t struct_size;
+    uint32_t isa;          /* KVF_KERNEL_ISA_*; it changes no bit */
+    uint32_t n;            /* query rows */
+    uint32_t heads;        /* H */
+    uint32_t kv_heads;     /* Hk */
+    uint32_t head_dim;     /* d */
+    uint32_t columns;
+    uint32_t reserved;     /* 0 */
+    const float *q;        /* [n][H][d] */
+    const float *least;    /* [columns][Hk][d] */
+    const float *greatest; /* [columns][Hk][d] */
+    float *out;            /* [n][H][columns] */
+} kvf_kernel_bounds;
+
 /* One token moved: slot src_slot of page src_page goes to slot dst_slot of page dst_page; slots are below P. */
 typedef struct kvf_kernel_move {
     uint32_t src_page;
@@ -402,6 +442,36 @@ int32_t kvf_cpu_attention_slots(const kvf_kernel_pages *pages, const kvf_kernel_
                                 const kvf_kernel_slots *slots, const kvf_kernel_attention *params,
                                 const kvf_kernel_queries *queries, const kvf_kernel_scores *scores,
                                 const kvf_kernel_work *work);
+
+/*
+ * Look at the keys of the live slots slot_begin..slot_end - 1 of a table row,
+ * for policies that need no attention. slots may be NULL, as above; its first
+ * counts for nothing. What belongs to other slots is left alone.
+ */
+int32_t kvf_cpu_keys(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                     const kvf_kernel_slots *slots, uint32_t row, uint32_t slot_begin,
+                     uint32_t slot_end, const kvf_kernel_keys *keys);
+
+/*
+ * Least and greatest key by channel over the live slots of each page, for
+ * columns column_begin..column_end - 1 of a table row; least and greatest are
+ * [column_end][Hk][d], of which those columns are written. A column without a
+ * live slot gets +infinity and -infinity, a channel with a NaN gets NaN. To be
+ * made anew when a slot of the page is written; a token that died may stay in.
+ */
+int32_t kvf_cpu_key_extremes(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                             const kvf_kernel_slots *slots, uint32_t row, uint32_t column_begin,
+                             uint32_t column_end, uint32_t isa, float *least, float *greatest);
+
+/*
+ * For each query head and page the sum over channels of the greater of q *
+ * least and q * greatest: not below dot(q, k), as attention computes it, of any
+ * key of the page. It is rounded as that is, and so needs no slack. With scale
+ * < 0 it bounds nothing. A column without a live slot gets -infinity; where a
+ * NaN comes up the bound is +infinity. To leave pages out of attention, give it
+ * a table with 0 in their columns.
+ */
+int32_t kvf_cpu_page_bounds(const kvf_kernel_bounds *bounds);
 
 /*
  * Convert n elements between float and an element type, with the rounding of

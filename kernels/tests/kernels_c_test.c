@@ -42,6 +42,10 @@ STATIC_ASSERT(slots_used, !P64 || offsetof(kvf_kernel_slots, used) == 32);
 STATIC_ASSERT(scores, !P64 || sizeof(kvf_kernel_scores) == 48);
 STATIC_ASSERT(scores_sums, offsetof(kvf_kernel_scores, sums) == 16);
 STATIC_ASSERT(scores_stride, !P64 || offsetof(kvf_kernel_scores, row_stride) == 32);
+STATIC_ASSERT(keys, !P64 || sizeof(kvf_kernel_keys) == 56);
+STATIC_ASSERT(keys_stride, !P64 || offsetof(kvf_kernel_keys, head_stride) == 48);
+STATIC_ASSERT(bounds, !P64 || sizeof(kvf_kernel_bounds) == 64);
+STATIC_ASSERT(bounds_q, offsetof(kvf_kernel_bounds, q) == 32);
 STATIC_ASSERT(move, sizeof(kvf_kernel_move) == 16);
 STATIC_ASSERT(copy, sizeof(kvf_kernel_copy) == 12);
 
@@ -606,6 +610,121 @@ static void test_slots(const kvf_kernel_pages *pages, const kvf_kernel_table *ta
     free(work.scratch);
 }
 
+/* The first T slots of row 0, of which slot 5 is dead. */
+static void test_keys(const kvf_kernel_pages *pages, const kvf_kernel_table *table)
+{
+    enum { SLOTS = T + 2 };
+    const uint64_t valid[2][COLUMNS] = {{0xf, 0xd, 0x7}, {0, 0, 0}};
+    float norms[HK][SLOTS], dots[HK][SLOTS], vectors[HK][D], sums[HK][D], before[HK][SLOTS];
+    float least[COLUMNS][HK][D], greatest[COLUMNS][HK][D], q[H][D], out[H][COLUMNS];
+    kvf_kernel_slots slots;
+    kvf_kernel_keys keys;
+    kvf_kernel_bounds bounds;
+    int s, g, h, e;
+    memset(&slots, 0, sizeof slots);
+    slots.struct_size = sizeof slots;
+    slots.valid = &valid[0][0];
+    memset(&keys, 0, sizeof keys);
+    keys.struct_size = sizeof keys;
+    keys.slots = T;
+    keys.head_stride = SLOTS;
+    keys.norms = &norms[0][0];
+    keys.dots = &dots[0][0];
+    keys.vectors = &vectors[0][0];
+    keys.unit_sums = &sums[0][0];
+    for (g = 0; g < HK; g++)
+        for (e = 0; e < D; e++) {
+            vectors[g][e] = (float)(e - g) * 0.5f;
+            sums[g][e] = 0.0f;
+        }
+    memset(norms, 0x55, sizeof norms);
+    memset(dots, 0x55, sizeof dots);
+    memset(before, 0x55, sizeof before);
+    EXPECT(0, kvf_cpu_keys(pages, table, &slots, 0, 0, T, &keys));
+    for (g = 0; g < HK; g++) {
+        double sum[D] = {0};
+        for (s = 0; s < T; s++) {
+            double square = 0, dot = 0;
+            if (s == 5) {
+                CHECK(memcmp(&norms[g][s], before, sizeof(float)) == 0);
+                continue;
+            }
+            for (e = 0; e < D; e++) {
+                square += (double)k_rows[s][g][e] * (double)k_rows[s][g][e];
+                dot += (double)k_rows[s][g][e] * (double)vectors[g][e];
+            }
+            for (e = 0; e < D; e++) sum[e] += (double)k_rows[s][g][e] / sqrt(square);
+            CHECK(fabs(sqrt(square) - (double)norms[g][s]) < 1e-5);
+            CHECK(fabs(dot - (double)dots[g][s]) < 1e-5);
+        }
+        for (e = 0; e < D; e++) CHECK(fabs(sum[e] - (double)sums[g][e]) < 1e-5);
+        CHECK(memcmp(&norms[g][T], before, 2 * sizeof(float)) == 0);
+    }
+
+    for (h = 0; h < H; h++)
+        for (e = 0; e < D; e++) q[h][e] = (float)((h * 7 + e * 3) % 11) * 0.25f - 1.0f;
+    memset(least, 0x55, sizeof least);
+    EXPECT(0, kvf_cpu_key_extremes(pages, table, &slots, 0, 0, COLUMNS, 0, &least[0][0][0], &greatest[0][0][0]));
+    memset(&bounds, 0, sizeof bounds);
+    bounds.struct_size = sizeof bounds;
+    bounds.n = 1;
+    bounds.heads = H;
+    bounds.kv_heads = HK;
+    bounds.head_dim = D;
+    bounds.columns = COLUMNS;
+    bounds.q = &q[0][0];
+    bounds.least = &least[0][0][0];
+    bounds.greatest = &greatest[0][0][0];
+    bounds.out = &out[0][0];
+    EXPECT(0, kvf_cpu_page_bounds(&bounds));
+    for (h = 0; h < H; h++)
+        for (s = 0; s < T; s++) {
+            double dot = 0;
+            for (e = 0; e < D; e++) dot += (double)q[h][e] * (double)k_rows[s][h / (H / HK)][e];
+            CHECK(s == 5 || dot <= (double)out[h][s / P] + 1e-6);
+        }
+
+    /* Errors; nothing is written. */
+    memcpy(norms, before, sizeof norms);
+    memcpy(vectors, sums, sizeof sums);
+#define KEYS(status, begin, end) EXPECT(status, kvf_cpu_keys(pages, table, &slots, 0, begin, end, &keys))
+    KEYS(KVF_KERNEL_ERR_RANGE, 2, 1);
+    KEYS(KVF_KERNEL_ERR_RANGE, 0, T + 1);
+    KEYS(KVF_KERNEL_ERR_TABLE, 0, COLUMNS * P + 1);
+    EXPECT(KVF_KERNEL_ERR_TABLE, kvf_cpu_keys(pages, table, &slots, 2, 0, T, &keys));
+    keys.vectors = NULL;
+    KEYS(KVF_KERNEL_ERR_NULL, 0, T);
+    keys.vectors = (float *)((char *)vectors + 1);
+    KEYS(KVF_KERNEL_ERR_ALIGN, 0, T);
+    keys.vectors = &vectors[0][0];
+    keys.head_stride = T - 1;
+    KEYS(KVF_KERNEL_ERR_STRIDE, 0, T);
+    keys.head_stride = SLOTS;
+    keys.flags = 2;
+    KEYS(KVF_KERNEL_ERR_VALUE, 0, T);
+    keys.flags = 0;
+    keys.isa = 3;
+    KEYS(KVF_KERNEL_ERR_VALUE, 0, T);
+    keys.isa = 0;
+    keys.struct_size = 4;
+    KEYS(KVF_KERNEL_ERR_STRUCT_SIZE, 0, T);
+    keys.struct_size = sizeof keys;
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_keys(pages, table, &slots, 0, 0, T, NULL));
+    CHECK(memcmp(norms, before, sizeof norms) == 0 && memcmp(vectors, sums, sizeof sums) == 0);
+    EXPECT(KVF_KERNEL_ERR_TABLE,
+           kvf_cpu_key_extremes(pages, table, &slots, 0, 0, COLUMNS + 1, 0, &least[0][0][0], &greatest[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_NULL,
+           kvf_cpu_key_extremes(pages, table, &slots, 0, 0, 1, 0, &least[0][0][0], NULL));
+    EXPECT(KVF_KERNEL_ERR_PAGE, /* what is not a page, in a live column */
+           kvf_cpu_key_extremes(pages, table, NULL, 1, 0, COLUMNS, 0, &least[0][0][0], &greatest[0][0][0]));
+    bounds.heads = 3;
+    EXPECT(KVF_KERNEL_ERR_SHAPE, kvf_cpu_page_bounds(&bounds));
+    bounds.heads = H;
+    bounds.q = NULL;
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_page_bounds(&bounds));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_page_bounds(NULL));
+}
+
 static void test_convert(void)
 {
     const float src[4] = {1.0f, -2.5f, 65504.0f, 1e-8f};
@@ -685,6 +804,7 @@ int main(void)
     test_moves(&pages);
     test_attention(&pages, &table);
     test_slots(&pages, &table);
+    test_keys(&pages, &table);
     test_convert();
     test_rows();
     printf(failures == 0 ? "ok\n" : "%d failures\n", failures);

@@ -58,6 +58,13 @@ impl kvf_kernel_slots {
     }
 }
 
+/// # Safety
+/// As [`read`], but NULL is the default.
+pub(super) unsafe fn slots_or_plain(slots: *const kvf_kernel_slots) -> Result<RawSlots, Error> {
+    // SAFETY: the caller's promise.
+    if slots.is_null() { Ok(RawSlots::PLAIN) } else { Ok(unsafe { read(slots) }?.raw()) }
+}
+
 impl kvf_kernel_scores {
     fn raw(&self, kv_heads: u32) -> Result<RawScores, Error> {
         ensure(self.flags & !(SCORES_STORE | SCORES_WITHOUT_OWN) == 0, Error::Value)?;
@@ -116,7 +123,7 @@ pub unsafe extern "C" fn kvf_cpu_attention_slots(
         // SAFETY: the header's promise on structs.
         let table = unsafe { read(table) }?.raw();
         // SAFETY: the header's promise on structs.
-        let slots = if slots.is_null() { RawSlots::PLAIN } else { unsafe { read(slots) }?.raw() };
+        let slots = unsafe { slots_or_plain(slots) }?;
         // SAFETY: the header's promise on structs and on sink_logits.
         let params = unsafe { read(params)?.params() }?;
         // SAFETY: the header's promise on structs.

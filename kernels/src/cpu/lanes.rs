@@ -78,7 +78,7 @@ impl RowSet for Picked {
 /// # Safety
 /// As [`Element::load`]; with `AVX2` the CPU has AVX2 and F16C.
 #[inline(always)]
-unsafe fn load<E: Element, const AVX2: bool>(src: *const E) -> [f32; LANES] {
+pub(crate) unsafe fn load<E: Element, const AVX2: bool>(src: *const E) -> [f32; LANES] {
     // SAFETY: the caller's promise.
     unsafe { if AVX2 { E::load_avx2(src) } else { E::load(src) } }
 }

@@ -33,6 +33,9 @@ mod slots;
 mod scores;
 // Both in one pass.
 mod slot_attention;
+// The same from keys alone.
+mod bounds;
+mod keys;
 
 mod safe;
 mod safe_slots;
@@ -54,6 +57,8 @@ pub(crate) use pages::{page_id, slot_place};
 pub(crate) use table::{Row, Run};
 pub(crate) use tile::{Chunk, Heads, Source};
 
+pub use bounds::{RawBounds, key_extremes_raw, page_bounds_raw};
+pub use keys::{RawKeys, keys_raw};
 pub use scores::{RawScores, Reduce};
 pub use slot_attention::{attention_slots_raw, attention_slots_scratch};
 pub use slots::RawSlots;
@@ -62,5 +67,5 @@ pub use query::{AttentionParams, RawQueries, RawWork, attention_scratch};
 pub use safe::{
     Contiguous, Pages, PagesMut, Queries, append, attention, attention_contiguous, copy_pages, gather, scatter,
 };
-pub use safe_slots::{Scores, Slots, attention_slots, move_rows};
+pub use safe_slots::{Keys, Scores, Slots, attention_slots, key_extremes, keys, move_rows, page_bounds};
 pub use table::{RawTable, Table};

@@ -2,6 +2,9 @@
 //!
 //! Invariant: as in `safe`; every array has the length that the table's rows and columns give.
 
+use super::bounds::{RawBounds, key_extremes_raw, page_bounds_raw};
+use super::isa::Isa;
+use super::keys::{RawKeys, keys_raw};
 use super::moves::{RowMove, move_rows_raw};
 use super::query::AttentionParams;
 use super::safe::{Pages, PagesMut, Queries, whole};
@@ -126,4 +129,115 @@ pub fn attention_slots(
 pub fn move_rows(pages: &mut PagesMut<'_>, moves: &[RowMove]) -> Result<(), Error> {
     // SAFETY: the view is exclusive and inside its slices.
     unsafe { move_rows_raw(&pages.raw, moves.as_ptr(), moves.len()) }
+}
+
+/// What is asked of keys; what is `None` is not asked for.
+#[derive(Debug, Default)]
+pub struct Keys<'a> {
+    /// Instruction set; it changes no bit.
+    pub isa: Isa,
+    /// Whether keys leave `unit_sums` instead of joining them.
+    pub remove: bool,
+    /// Slots of each row of norms and dots: at least the end of the range.
+    pub slots: u32,
+    /// `[Hk][slots]`: length of the key of each slot.
+    pub norms: Option<&'a mut [f32]>,
+    /// Vectors `[Hk][d]`, and `[Hk][slots]`: the product of the key of each slot with its head's.
+    pub dots: Option<(&'a [f32], &'a mut [f32])>,
+    /// `[Hk][d]`: keys over their lengths are added. A key whose length is 0 or not finite adds nothing.
+    pub unit_sums: Option<&'a mut [f32]>,
+}
+
+/// Look at the keys of the live slots `begin..end` of a table row; what belongs to other slots is left alone.
+///
+/// # Errors
+/// Any argument error; nothing has been written then.
+pub fn keys(
+    pages: &Pages<'_>,
+    table: &Table<'_>,
+    slots: &Slots<'_>,
+    row: u32,
+    range: (u32, u32),
+    keys: &mut Keys<'_>,
+) -> Result<(), Error> {
+    let geometry = &pages.raw.geometry;
+    let table = table.raw();
+    let slots = slots.raw(&table, geometry.page_tokens)?;
+    let vector = geometry.floats(1);
+    let scores = (geometry.kv_heads as usize).saturating_mul(keys.slots as usize);
+    let address = |slice: Option<&mut [f32]>, n: usize| match slice {
+        Some(slice) => ensure(slice.len() == n, Error::Shape).map(|()| slice.as_mut_ptr()),
+        None => Ok(core::ptr::null_mut()),
+    };
+    let (vectors, dots) = match &mut keys.dots {
+        Some((vectors, dots)) => {
+            ensure(vectors.len() == vector, Error::Shape)?;
+            (vectors.as_ptr(), Some(&mut **dots))
+        }
+        None => (core::ptr::null(), None),
+    };
+    let raw = RawKeys {
+        isa: keys.isa,
+        remove: keys.remove,
+        slots: keys.slots,
+        head_stride: u64::from(keys.slots),
+        vectors,
+        norms: address(keys.norms.as_deref_mut(), scores)?,
+        dots: address(dots, scores)?,
+        unit_sums: address(keys.unit_sums.as_deref_mut(), vector)?,
+    };
+    // SAFETY: the views are inside their slices, the lengths were checked, results are exclusive.
+    unsafe { keys_raw(&pages.raw, &table, &slots, row, range, &raw) }
+}
+
+/// Extremes by channel of the keys of live slots, `[columns of the table][Hk][d]`, for columns `begin..end` of a table row. A
+/// column without a live slot gets +infinity and -infinity, a channel with a NaN gets NaN.
+///
+/// # Errors
+/// Any argument error; nothing has been written then.
+#[allow(clippy::too_many_arguments)] // as `key_extremes_raw`
+pub fn key_extremes(
+    pages: &Pages<'_>,
+    table: &Table<'_>,
+    slots: &Slots<'_>,
+    row: u32,
+    range: (u32, u32),
+    isa: Isa,
+    least: &mut [f32],
+    greatest: &mut [f32],
+) -> Result<(), Error> {
+    let geometry = &pages.raw.geometry;
+    let table = table.raw();
+    let slots = slots.raw(&table, geometry.page_tokens)?;
+    let floats = geometry.floats(table.stride as usize);
+    ensure(least.len() == floats && greatest.len() == floats, Error::Shape)?;
+    let (least, greatest) = (least.as_mut_ptr(), greatest.as_mut_ptr());
+    // SAFETY: the views are inside their slices, the lengths were checked, results are exclusive.
+    unsafe { key_extremes_raw(&pages.raw, &table, &slots, row, range, isa, least, greatest) }
+}
+
+/// What dot products of queries `[n][H][d]` with keys of pages cannot exceed, `[n][H][columns]`, from extremes
+/// `[columns][Hk][d]`; see [`page_bounds_raw`].
+///
+/// # Errors
+/// [`Error::Shape`]; nothing has been written then.
+pub fn page_bounds(
+    isa: Isa,
+    (heads, kv_heads, head_dim): (u32, u32, u32),
+    q: &[f32],
+    (least, greatest): (&[f32], &[f32]),
+    out: &mut [f32],
+) -> Result<(), Error> {
+    let rows = |floats: usize, heads: u32| {
+        let row = (heads as usize).saturating_mul(head_dim as usize);
+        ensure(floats.checked_rem(row) == Some(0), Error::Shape)?;
+        u32::try_from(floats.checked_div(row).unwrap_or(0)).map_err(|_| Error::Shape)
+    };
+    let (n, columns) = (rows(q.len(), heads)?, rows(least.len(), kv_heads)?);
+    let bounds = (n as usize).saturating_mul(heads as usize).saturating_mul(columns as usize);
+    ensure(least.len() == greatest.len() && out.len() == bounds, Error::Shape)?;
+    let (q, least, greatest) = (q.as_ptr(), least.as_ptr(), greatest.as_ptr());
+    let raw = RawBounds { isa, n, heads, kv_heads, head_dim, columns, q, least, greatest };
+    // SAFETY: the lengths were checked, the result is exclusive.
+    unsafe { page_bounds_raw(&raw, out.as_mut_ptr()) }
 }

@@ -89,6 +89,7 @@ impl RawSlots {
                 self.positions.wrapping_add(at(page_tokens as usize))
             },
             first,
+            from: 0,
             used: used as u32,
             shift: page_tokens.trailing_zeros(),
             mask,
@@ -96,11 +97,11 @@ impl RawSlots {
     }
 }
 
-/// Slots `begin..begin + n` of one page, n <= 64, of which those in `bits` are read.
-struct Word {
-    entry: i32,
-    begin: u32,
-    bits: u64,
+/// Slots `begin..begin + 64` or fewer of one page, of which those in `bits` are read.
+pub(crate) struct Word {
+    pub(crate) entry: i32,
+    pub(crate) begin: u32,
+    pub(crate) bits: u64,
 }
 
 /// The slots of one table row that a query reads.
@@ -112,6 +113,8 @@ pub(crate) struct Live {
     /// Of the row, or NULL.
     positions: *const i32,
     first: u32,
+    /// Slots before it are left out.
+    from: u32,
     used: u32,
     /// log2 P
     shift: u32,
@@ -132,12 +135,19 @@ fn low_bits(n: u32) -> u64 {
 }
 
 impl Live {
+    /// The live slots `begin..end`, whatever their positions.
+    pub(crate) fn between(self, begin: u32, end: u32) -> Self {
+        let used = self.used.min(end);
+        let positions = if self.positions.is_null() { used } else { 1 << 31 };
+        Self { first: 0, from: begin, used, mask: Mask { sinks_end: 0, window_begin: 0, end: positions }, ..self }
+    }
+
     /// Calls `f` for each word with a slot that is read, ascending.
     ///
     /// # Safety
     /// The memory of the row is valid.
     #[inline(always)]
-    unsafe fn words(&self, mut f: impl FnMut(Word) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) unsafe fn words(&self, mut f: impl FnMut(Word) -> Result<(), Error>) -> Result<(), Error> {
         let Mask { sinks_end, window_begin, end } = self.mask;
         let slots = 1u32 << self.shift.min(u64::BITS.trailing_zeros());
         // Slots by position, where that is known.
@@ -147,7 +157,7 @@ impl Live {
         } else {
             [(0, 0), (0, self.used)]
         };
-        let mut next = 0;
+        let mut next = self.from - self.from % slots;
         for (from, to) in ranges {
             // The word in which one range ends may be that in which the other begins: it is taken once, for both.
             let mut begin = next.max(from - from % slots);
@@ -181,7 +191,7 @@ impl Live {
             // SAFETY: with bits a word is a column; the caller's promise.
             unsafe { *self.valid.add((begin >> self.shift) as usize) }
         };
-        let valid = valid & low_bits(n);
+        let valid = valid & low_bits(n) & !low_bits(self.from.saturating_sub(begin));
         if valid == 0 {
             return 0;
         }
