@@ -246,6 +246,17 @@ fn extremes_of_what_is_not_finite() {
     // A NaN, an empty page, and infinities times 0.
     let got = bounds(&case, &row, Isa::Auto, &[0.0, 1.0, 1.0], 1);
     assert_eq!(got, [f32::INFINITY, f32::NEG_INFINITY, f32::INFINITY]);
+    // One infinity is enough; the other end of the channel is finite.
+    for x in [f32::INFINITY, f32::NEG_INFINITY] {
+        case.k[9 * 3] = x;
+        case.k[10 * 3] = 0.5;
+        let got = bounds(&case, &case.row(4), Isa::Auto, &[0.0, 1.0, 1.0], 1);
+        assert_eq!(got, [f32::INFINITY, f32::NEG_INFINITY, f32::INFINITY]);
+    }
+    let [mut least, mut greatest] = [[7.0; 9]; 2];
+    key_extremes(&row.paged.pages(), &row.table(), &row.slots(), 0, (0, 3), Isa::Auto, &mut least, &mut greatest)
+        .unwrap();
+    assert!(least[1].is_nan() && greatest[1].is_nan() && least[0].is_finite() && greatest[2].is_finite());
 }
 
 #[test]

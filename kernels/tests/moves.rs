@@ -76,6 +76,16 @@ fn plans_and_any_other_list() {
                     dst_slot: random.next() % page_tokens,
                 };
                 lists.push((0..40).map(|_| any(&mut random)).collect());
+                // Adjacent slots that are torn apart, and the reverse.
+                let apart = |s| RowMove { src_page: 4, src_slot: s, dst_page: 3, dst_slot: s * 2 };
+                let back = |s: RowMove| RowMove { src_slot: s.dst_slot, dst_slot: s.src_slot, ..s };
+                lists.push((0..page_tokens / 2).map(apart).collect());
+                lists.push((0..page_tokens / 2).map(apart).map(back).collect());
+                // Adjacent slots that come from two pages, or go to two.
+                let to_two = |s| RowMove { src_page: 4, src_slot: s, dst_page: 1 + s % 2, dst_slot: s };
+                let from_two = |s| RowMove { src_page: 1 + s % 2, src_slot: s, dst_page: 4, dst_slot: s };
+                lists.push((0..page_tokens).map(to_two).collect());
+                lists.push((0..page_tokens).map(from_two).collect());
                 // Up by one slot inside a page: each token goes to where the next is read.
                 let up = |s| RowMove { src_page: 4, src_slot: s, dst_page: 4, dst_slot: s + 1 };
                 lists.push((0..page_tokens - 1).map(up).collect());

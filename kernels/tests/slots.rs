@@ -241,6 +241,7 @@ fn decode_of_all_shapes_and_lengths() {
             (Dtype::Bf16, 1, 4, 33),
             (Dtype::F16, 2, 6, 64),
             (Dtype::F32, 3, 2, 7),
+            (Dtype::F32, 1, 9, 5),
         ] {
             // All residues of T mod 16, and more than a page of 64.
             for used in (1..=33).chain([64, 65, 130]) {
@@ -415,6 +416,41 @@ fn a_nan_that_is_read_reaches_the_scores() {
             assert_eq!(f32::from_bits(got.sums[s]).is_nan(), live.is_some());
         }
     }
+}
+
+#[test]
+fn a_nan_of_one_head_reaches_what_its_group_comes_to() {
+    let stream = stream(Order::Holes, Dtype::F32, 1, 3, 8, 20, 0);
+    let params = AttentionParams { heads: 3, ..Default::default() };
+    for reduce in [Reduce::Mean, Reduce::Max, Reduce::Sum] {
+        for head in 0..3 {
+            let mut q = [1.0; 24];
+            q[head * 8] = f32::NAN;
+            let got = stream.attend(4, Order::Holes, &params, &q, &[19], Options { reduce, ..Default::default() });
+            for (s, live) in stream.slots.iter().enumerate() {
+                assert_eq!(f32::from_bits(got.sums[s]).is_nan(), live.is_some());
+            }
+        }
+    }
+}
+
+/// A column without a page is as good as one without a bit.
+#[test]
+fn a_missing_page_is_a_hole() {
+    let mut stream = stream(Order::Holes, Dtype::F32, 1, 2, 8, 20, 0);
+    let params = AttentionParams { heads: 2, ..Default::default() };
+    let mut paged = stream.paged(4);
+    let (valid, _) = stream.valid(4, paged.table.len());
+    assert!(valid[2] != 0);
+    paged.table[2] = 0;
+    let table = Table::new(&paged.table, paged.table.len()).unwrap();
+    let slots = Slots { valid: Some(&valid), used: Some(&[20]), ..Default::default() };
+    let queries = Queries { q: &[1.0; 16], positions: &[19], table_rows: None };
+    let mut out = [7.0; 16];
+    attention_slots(&paged.pages(), &table, &slots, &params, &queries, &mut out, None, None, &mut [0.0; 160]).unwrap();
+    stream.slots[8..12].fill(None);
+    let want = stream.attend(4, Order::Holes, &params, &[1.0; 16], &[19], Options::default());
+    assert_eq!(bits(&out), want.out);
 }
 
 #[test]
