@@ -249,22 +249,38 @@ impl<'m> Cache<'m> {
     }
 
     /// Evicts one page of a pool: the victim, or if pages of the same pool hang on it, one of those first. What is behind the
-    /// last sink page is of another pool; it goes with that page, leaf by leaf, the lowest of several children first.
+    /// last sink page is of another pool and goes with that page.
     pub(crate) fn evict_victim(&mut self, pool: u32, page: u32) -> bool {
+        if self.pages.children(page) > 0 && self.evict_behind(pool, page) {
+            return true;
+        }
+        self.evict_page(self.hung_in_pool(pool, page).unwrap_or(page))
+    }
+
+    /// Evicts what is behind a page, leaf by leaf, the lowest of several children first; or of what hangs there the first page
+    /// that is of the given pool. Gives whether it found one.
+    #[inline(never)] // its stack is not that of caches without sinks
+    fn evict_behind(&mut self, pool: u32, page: u32) -> bool {
         loop {
             let leaf = self.index.leaf_behind(&self.pages, page);
-            if self.index.places > 0 && leaf != NULL && !self.pages.is_hung(leaf) {
-                let hung = (0..self.index.places).map(|place| self.index.hung(leaf, place));
-                let mut here = hung.filter(|&hung| self.pages.is_cached(hung) && self.pages.pool_of(hung) == pool);
-                if let Some(first) = here.next() {
-                    return self.evict_page(first);
-                }
+            if leaf == page {
+                return false;
             }
-            let done = self.evict_page(leaf);
-            if leaf == page || !done {
-                return done;
+            let hung = self.hung_in_pool(pool, leaf);
+            if !self.evict_page(hung.unwrap_or(leaf)) || hung.is_some() {
+                return hung.is_some();
             }
         }
+    }
+
+    /// A cached page of another group that hangs on a node and is of the given pool.
+    #[inline]
+    fn hung_in_pool(&self, pool: u32, page: u32) -> Option<u32> {
+        if self.index.places == 0 || page == NULL || self.pages.is_hung(page) {
+            return None;
+        }
+        let mut hung = (0..self.index.places).map(|place| self.index.hung(page, place));
+        hung.find(|&hung| self.pages.is_cached(hung) && self.pages.pool_of(hung) == pool)
     }
 
     pub(crate) fn evict_page(&mut self, page: u32) -> bool {

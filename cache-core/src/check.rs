@@ -330,10 +330,10 @@ impl Cache<'_> {
                     let end = self.stored_end(index, state, written);
                     let first = if group.is_ring() { 0 } else { group.first(state.len).min(end) };
                     let sinks = group.sink_pages(written).min(first);
-                    let columns = self.sealed(holder, index);
                     let all = (0..sinks).chain(first..end).all(|entry| {
                         let page = self.tables.get(holder, index, entry);
-                        let pool = if columns.contains(entry) { group.sealed_pool.wrapping_sub(1) } else { group.pool };
+                        let sealed = group.sealed_columns(self.tables.sealed(holder, index));
+                        let pool = if sealed.contains(entry) { group.sealed_pool.wrapping_sub(1) } else { group.pool };
                         let is_right = page != NULL && self.pages.pool_of(page) == pool;
                         is_right && !(group.is_ring() && self.pages.is_indexed(page))
                     });

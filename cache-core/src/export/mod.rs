@@ -64,7 +64,7 @@ impl Cache<'_> {
     pub(crate) fn write_row(&self, holder: u32, index: u32, from: u32, end: u32, out: &mut [i32]) {
         let group = self.groups.get(index);
         let base = self.pages.pools.get(group.pool).base;
-        let sealed = self.sealed(holder, index);
+        let sealed = group.sealed_columns(self.tables.sealed(holder, index));
         let sealed_base = self.pages.pools.get(group.sealed_pool.saturating_sub(1)).base;
         out.fill(0);
         if group.is_ring() {

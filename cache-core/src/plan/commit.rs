@@ -278,7 +278,8 @@ impl Cache<'_> {
         }
         self.tables.set(holder, copy.group, copy.at, copy.source);
         if copy.kind == OF_SEAL {
-            self.cut_sealed(holder, copy.group, copy.at);
+            let group = self.groups.get(copy.group);
+            self.cut_sealed(holder, copy.group, &group, copy.at);
         }
         self.pages.set_replaced_if_private(copy.source);
         if copy.kind == OF_TIP {

@@ -6,6 +6,7 @@
 use super::{OF_SEAL, Plan, PlanCopy};
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
+use crate::group::Group;
 use crate::ids::{GroupId, SequenceId};
 use crate::pages::NULL;
 use crate::table::SealedColumns;
@@ -26,7 +27,7 @@ impl Cache<'_> {
         let holder = self.sequence(id)?;
         let (index, group) = self.group(group)?;
         let sequence = self.holders.get(holder);
-        let from = self.sealed(holder, index).end;
+        let from = group.sealed_columns(self.tables.sealed(holder, index)).end;
         if group.sealed_pool == 0 || upto <= from || upto > sequence.len >> group.shift {
             return Err(Error::Argument);
         }
@@ -116,14 +117,9 @@ impl Cache<'_> {
         }
     }
 
-    /// The sealed columns of a row.
-    pub(crate) fn sealed(&self, holder: u32, index: u32) -> SealedColumns {
-        self.groups.get(index).sealed_columns(self.tables.sealed(holder, index))
-    }
-
     /// Of a row that ends at `end`, no column behind is sealed.
-    pub(crate) fn cut_sealed(&mut self, holder: u32, index: u32, end: u32) {
-        let SealedColumns { begin, end: before } = self.sealed(holder, index);
+    pub(crate) fn cut_sealed(&mut self, holder: u32, index: u32, group: &Group, end: u32) {
+        let SealedColumns { begin, end: before } = group.sealed_columns(self.tables.sealed(holder, index));
         self.tables.set_sealed(holder, index, before.min(end).saturating_sub(begin));
     }
 
@@ -148,8 +144,8 @@ impl Cache<'_> {
     /// # Errors
     /// `Stale`, `Argument`.
     pub fn sealed_columns(&self, id: SequenceId, group: GroupId) -> Result<SealedColumns, Error> {
-        let (index, _) = self.group(group)?;
-        Ok(self.sealed(self.sequence(id)?, index))
+        let (index, group) = self.group(group)?;
+        Ok(group.sealed_columns(self.tables.sealed(self.sequence(id)?, index)))
     }
 }
 
