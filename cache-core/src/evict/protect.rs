@@ -1,0 +1,51 @@
+//! What no policy may evict.
+
+use core::ops::Range;
+
+use super::error::EvictError;
+
+/// The protected set: pinned ranges of positions, the first `sinks` positions, and the `recent` newest ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protected<'a> {
+    /// Positions that are never evicted, ascending, not empty, apart from each other.
+    pub pins: &'a [Range<u32>],
+    /// First positions of the sequence.
+    pub sinks: u32,
+    /// Newest positions, at least 1.
+    pub recent: u32,
+}
+
+impl Protected<'_> {
+    /// Nothing but the newest token.
+    pub const NEWEST: Self = Self { pins: &[], sinks: 0, recent: 1 };
+
+    /// Checks it against a budget of tokens. O(pins).
+    ///
+    /// # Errors
+    /// `Recent`, `Pins`; `Budget` where sinks, recent and what is pinned behind the sinks are more than `budget`.
+    pub fn check(&self, budget: u32) -> Result<(), EvictError> {
+        if self.recent == 0 {
+            return Err(EvictError::Recent);
+        }
+        let mut end = 0;
+        let mut pinned = 0_u32;
+        for pin in self.pins {
+            if pin.start < end || pin.is_empty() {
+                return Err(EvictError::Pins);
+            }
+            end = pin.end;
+            pinned = pinned.saturating_add(pin.end.saturating_sub(pin.start.max(self.sinks)));
+        }
+        let protected = self.sinks.saturating_add(self.recent).saturating_add(pinned);
+        if budget == 0 || protected > budget { Err(EvictError::Budget { protected }) } else { Ok(()) }
+    }
+
+    /// Whether a position is in the set, once `seen` positions are there. O(pins).
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, position: u32, seen: u32) -> bool {
+        position < self.sinks
+            || position >= seen.saturating_sub(self.recent)
+            || self.pins.iter().any(|pin| pin.contains(&position))
+    }
+}

@@ -1,0 +1,12 @@
+//! Token eviction against a plain list of tokens that is sorted, and against published values.
+#![allow(missing_docs)]
+#![allow(clippy::single_range_in_vec_init)] // one pinned range
+
+mod budgets;
+mod compaction;
+mod conformance;
+mod faults;
+mod policies;
+mod select;
+mod sound;
+mod support;
