@@ -66,7 +66,7 @@ pub use meter::{Meter, mass_of_lse, mass_of_row, output_error};
 pub use observe::{Observation, Reduce};
 pub use order::{key, rank};
 pub use policy::{External, Oldest, Policy, Random};
-pub use protect::Protected;
+pub use protect::{Pin, Protected};
 pub use quest::quest_columns;
 pub use relative::{PositionMode, deltas};
 pub use select::{keep_above, keep_best, keep_best_by, keep_union};

@@ -1,14 +1,22 @@
 //! What no policy may evict.
 
-use core::ops::Range;
-
 use super::error::EvictError;
+
+/// Positions `start..end` that are never evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Pin {
+    /// The first.
+    pub start: u32,
+    /// Behind the last.
+    pub end: u32,
+}
 
 /// The protected set: pinned ranges of positions, the first `sinks` positions, and the `recent` newest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protected<'a> {
-    /// Positions that are never evicted, ascending, not empty, apart from each other.
-    pub pins: &'a [Range<u32>],
+    /// Ranges that are not empty, ascending, and do not overlap.
+    pub pins: &'a [Pin],
     /// First positions of the sequence.
     pub sinks: u32,
     /// Newest positions, at least 1.
@@ -30,7 +38,7 @@ impl Protected<'_> {
         let mut end = 0;
         let mut pinned = 0_u32;
         for pin in self.pins {
-            if pin.start < end || pin.is_empty() {
+            if pin.start < end || pin.start >= pin.end {
                 return Err(EvictError::Pins);
             }
             end = pin.end;
@@ -46,6 +54,6 @@ impl Protected<'_> {
     pub fn contains(&self, position: u32, seen: u32) -> bool {
         position < self.sinks
             || position >= seen.saturating_sub(self.recent)
-            || self.pins.iter().any(|pin| pin.contains(&position))
+            || self.pins.iter().any(|pin| (pin.start..pin.end).contains(&position))
     }
 }

@@ -84,7 +84,7 @@ fn heads_share_what_is_above_their_floors_by_score() {
                 owned
             })
             .collect();
-        let protected = Protected { pins: &[7..9], sinks: 2, recent: 3 };
+        let protected = Protected { pins: &[Pin { start: 7, end: 9 }], sinks: 2, recent: 3 };
         let floor = 7 + rng.below(4);
         let mean = floor + rng.below(45);
         let views: Vec<Head<'_>> = owned.iter().map(|owned| (owned.slots(), &owned.scores[..])).collect();

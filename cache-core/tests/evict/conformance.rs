@@ -99,7 +99,10 @@ fn run<P: Policy + Clone>(
         let is_there = |position: u32| owned.kept().contains(&position);
         assert!((t + 1 - protected.recent.min(t + 1)..=t).all(is_there), "the newest stay");
         assert!((0..protected.sinks.min(t + 1)).all(is_there), "sinks stay");
-        assert!(protected.pins.iter().flat_map(Clone::clone).filter(|&pin| pin <= t).all(is_there), "pins stay");
+        assert!(
+            protected.pins.iter().flat_map(|pin| pin.start..pin.end).filter(|&pin| pin <= t).all(is_there),
+            "pins stay"
+        );
     }
 }
 
@@ -112,13 +115,21 @@ fn suite<P: Policy + Clone>(policy: P, takes_attention: bool) {
                     run(&case, page_tokens, budget, tokens, removal, &Protected::NEWEST);
                 }
                 if budget >= 6 {
-                    let protected = Protected { pins: &[1..2, 5..6], sinks: 1, recent: 2 };
+                    let protected =
+                        Protected { pins: &[Pin { start: 1, end: 2 }, Pin { start: 5, end: 6 }], sinks: 1, recent: 2 };
                     run(&case, page_tokens, budget, 40, removal, &protected);
                 }
             }
             // Every offset in a page at the end.
             for tokens in 64..=64 + page_tokens.min(17) {
-                run(&case, page_tokens, 21, tokens, removal, &Protected { pins: &[30..33], sinks: 4, recent: 5 });
+                run(
+                    &case,
+                    page_tokens,
+                    21,
+                    tokens,
+                    removal,
+                    &Protected { pins: &[Pin { start: 30, end: 33 }], sinks: 4, recent: 5 },
+                );
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Token eviction against a plain list of tokens that is sorted, and against published values.
 #![allow(missing_docs)]
-#![allow(clippy::single_range_in_vec_init)] // one pinned range
 
 mod budgets;
 mod compaction;

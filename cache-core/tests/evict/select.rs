@@ -19,7 +19,7 @@ fn the_lowest_go_and_of_equal_ones_the_older() {
             naive.append(score);
         }
         let start = rng.below(20);
-        let pins = [start..start + 1 + rng.below(4), 40..41];
+        let pins = [Pin { start, end: start + 1 + rng.below(4) }, Pin { start: 40, end: 41 }];
         let protected =
             Protected { pins: &pins[..rng.below(3) as usize], sinks: rng.below(5), recent: 1 + rng.below(8) };
         let budget = 20 + rng.below(70);
@@ -42,7 +42,7 @@ fn a_threshold_takes_all_below_it() {
         let mut owned = Owned::new(4, 10);
         owned.with(|stream| stream.append(37, Placement::Behind, |_| ())).unwrap();
         owned.scores[..37].fill_with(|| rng.score());
-        let protected = Protected { pins: &[20..22], sinks: 2, recent: 5 };
+        let protected = Protected { pins: &[Pin { start: 20, end: 22 }], sinks: 2, recent: 5 };
         let threshold = rng.below(6) as f32;
         let expected: Vec<u32> = (0..37)
             .filter(|&p| !(2..32).contains(&p) || (20..22).contains(&p) || owned.scores[p as usize] >= threshold)
@@ -82,13 +82,13 @@ fn what_is_wrong_changes_nothing() {
         assert_eq!(keep, [7; 3]);
         result.unwrap_err()
     };
-    let all = Protected { pins: &[2..4], sinks: 3, recent: 2 };
+    let all = Protected { pins: &[Pin { start: 2, end: 4 }], sinks: 3, recent: 2 };
     assert_eq!(refused(&scores, &all, 5), EvictError::Budget { protected: 6 });
     assert_eq!(refused(&scores, &Protected::NEWEST, 0), EvictError::Budget { protected: 1 });
     assert_eq!(refused(&scores, &Protected { recent: 0, ..all }, 8), EvictError::Recent);
-    #[allow(clippy::reversed_empty_ranges)]
-    for pins in [&[3..3][..], &[4..3], &[3..5, 4..6], &[7..8, 3..4]] {
-        assert_eq!(refused(&scores, &Protected { pins, ..all }, 8), EvictError::Pins);
+    for pins in [&[(3, 3)][..], &[(4, 3)], &[(3, 5), (4, 6)], &[(7, 8), (3, 4)]] {
+        let pins: Vec<Pin> = pins.iter().map(|&(start, end)| Pin { start, end }).collect();
+        assert_eq!(refused(&scores, &Protected { pins: &pins, ..all }, 8), EvictError::Pins);
     }
     assert_eq!(refused(&scores[..8], &all, 8), EvictError::Shape);
     assert_eq!(keep_best(&owned.slots(), &scores, &all, 8, &mut keep[..2]), Err(EvictError::Shape));

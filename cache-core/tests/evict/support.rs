@@ -102,7 +102,7 @@ impl Naive {
         let is_free = |position: u32| {
             position >= protected.sinks
                 && position + protected.recent < seen
-                && !protected.pins.iter().any(|pin| pin.contains(&position))
+                && !protected.pins.iter().any(|pin| (pin.start..pin.end).contains(&position))
         };
         let mut free: Vec<(f32, u32)> =
             self.tokens.iter().filter(|token| is_free(token.0)).map(|&(p, s)| (ordered(s, p), p)).collect();
