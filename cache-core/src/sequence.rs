@@ -180,6 +180,15 @@ impl<'m> Holders<'m> {
         (holder < sequences.count && slot.handle == generation && generation != 0).then_some((holder, slot))
     }
 
+    /// The sequence that a load goes into, if it still is there: also when a plan's end is to close it, and its handle is
+    /// stale already.
+    pub(crate) fn owner_of_load(&self, owner: u64) -> Option<u32> {
+        let (generation, index) = crate::SequenceId::from_bits(owner).parts();
+        let [sequences, ..] = &self.tables;
+        let slot = self.slots.at(index)?; // sequences come first
+        (index < sequences.count && slot.is_live == 1 && slot.generation == generation).then_some(index)
+    }
+
     /// Makes a sequence's handle stale; it will be closed when the plan ends.
     pub(crate) fn close_later(&mut self, holder: u32, closing: u32) {
         self.slots.with(holder, |slot| (slot.handle, slot.closing) = (0, closing));

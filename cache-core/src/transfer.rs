@@ -81,9 +81,9 @@ impl Cache<'_> {
         let transfer = self.holders.resolve(Kind::Transfer, id.parts())?;
         let &Sequence { class, user, deadline, .. } = self.holders.get(transfer);
         let is_load = class == Direction::Load as u32;
-        let owner = self.sequence(SequenceId::from_bits(user)).ok();
+        let owner = self.holders.owner_of_load(user).filter(|_| is_load);
         let start = u32::try_from(deadline).unwrap_or(0);
-        if is_load && let Some(holder) = owner {
+        if let Some(holder) = owner {
             self.holders.with(holder, |sequence| sequence.loads = sequence.loads.saturating_sub(1));
             self.find_load_start(holder, transfer, user);
         }
@@ -101,7 +101,7 @@ impl Cache<'_> {
             }
         }
         self.drop_holder(Kind::Transfer, transfer);
-        if is_load && let Some(holder) = owner {
+        if let Some(holder) = owner {
             self.publish_or_queue(holder);
         }
         Ok(())

@@ -288,8 +288,6 @@ fn group_of(group: u16, page_tokens: u32) -> GroupSpec {
 }
 
 fn soak(spec: &Spec, ops: usize, seed: u64, without: Option<&str>) -> Result<u64, (Vec<Op>, Failure)> {
-    let largest = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
-    let wide = spec.groups.len() > 8;
     let mut digest = 0;
     let mut rng = Rng::new(seed);
     for begin in (0..ops).step_by(STRETCH) {
@@ -297,7 +295,7 @@ fn soak(spec: &Spec, ops: usize, seed: u64, without: Option<&str>) -> Result<u64
         let fail = |program: &[Op], message: String| (program.to_vec(), Failure { op: program.len(), message });
         let machines = drivers::all(spec).map_err(|message| fail(&[], message))?;
         let mut harness = Harness::new(spec, machines).map_err(|message| fail(&[], message))?;
-        harness.thorough_every = if largest >= 512 || wide { 64 } else { 1 };
+        harness.thorough_every = thorough_every(spec);
         for _ in begin..ops.min(begin + STRETCH) {
             let op = guided::op(&mut rng, spec, harness.oracle());
             if without.is_some_and(|word| text::print_op(&op).contains(word)) {
@@ -317,10 +315,17 @@ fn soak(spec: &Spec, ops: usize, seed: u64, without: Option<&str>) -> Result<u64
     Ok(digest)
 }
 
+/// After how many ops everything is compared: seldom where that takes long.
+fn thorough_every(spec: &Spec) -> u32 {
+    let largest = spec.pools.iter().map(|pool| pool.pages).max().unwrap_or(0);
+    if largest >= 512 || spec.groups.len() > 8 { 64 } else { 1 }
+}
+
 fn shortened(spec: &Spec, program: &[Op], message: &str) -> String {
     std::panic::set_hook(Box::new(|_| {}));
-    let reason =
-        |spec: &Spec, ops: &[Op]| stream::run_caught(spec, ops, &drivers::all, 1).err().map(|failure| failure.message);
+    let reason = |spec: &Spec, ops: &[Op]| {
+        stream::run_caught(spec, ops, &drivers::all, thorough_every(spec)).err().map(|failure| failure.message)
+    };
     let found = shrink::shorten(spec, program, &reason, MOST_RUNS);
     let _ = std::panic::take_hook();
     let (message, spec, ops) = found.unwrap_or_else(|| (message.into(), spec.clone(), program.to_vec()));

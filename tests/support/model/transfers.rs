@@ -122,7 +122,7 @@ impl Model {
         let loading = running.loading.take();
         let (tip, begin, failed) = (running.tip.clone(), running.begin, running.load && !ok);
         let mut owners = self.state.sequences.iter().filter(|(_, sequence)| Some(sequence.birth) == loading);
-        let owner: Option<Seq> = owners.next().filter(|(_, sequence)| sequence.closing.is_none()).map(|(seq, _)| *seq);
+        let owner: Option<Seq> = owners.next().map(|(seq, _)| *seq);
         if failed {
             self.suspect(tip, begin);
             let loose = owner.map(|seq| self.forget(seq, begin)).unwrap_or_default();
