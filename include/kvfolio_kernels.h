@@ -54,7 +54,7 @@ extern "C" {
 #define KVF_KERNEL_ERR_NULL        150 /* a required pointer is NULL */
 #define KVF_KERNEL_ERR_STRUCT_SIZE 151 /* too small, or unknown bytes not zero */
 #define KVF_KERNEL_ERR_DTYPE       152 /* not one of KVF_KERNEL_DTYPE_* */
-#define KVF_KERNEL_ERR_PAGE_TOKENS 153 /* P is not a power of two in 1..256 */
+#define KVF_KERNEL_ERR_PAGE_TOKENS 153 /* P is not a power of two in 1..256, or above 64 with bits of slots */
 #define KVF_KERNEL_ERR_SHAPE       154 /* a size is zero or too large, or H is no multiple of Hk */
 #define KVF_KERNEL_ERR_STRIDE      155 /* strides overlap, or the memory exceeds the address space */
 #define KVF_KERNEL_ERR_ALIGN       156 /* address or stride no multiple of the element size */
@@ -62,10 +62,10 @@ extern "C" {
 #define KVF_KERNEL_ERR_TABLE       158 /* table row out of range, or too short for the position */
 #define KVF_KERNEL_ERR_PAGE        159 /* page id negative or above N */
 #define KVF_KERNEL_ERR_NULL_PAGE   160 /* page 0 where a page must be present */
-#define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1 */
-#define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself */
+#define KVF_KERNEL_ERR_SLOT        161 /* slot id in page 0, above page N, or below -1; slot of a move not below P */
+#define KVF_KERNEL_ERR_TOKENS      162 /* copy of more than P tokens, or of a page onto itself; move of a part of a group */
 #define KVF_KERNEL_ERR_SCRATCH     163 /* scratch buffer too small */
-#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, unknown KVF_KERNEL_ISA_* or _NONFINITE_* */
+#define KVF_KERNEL_ERR_VALUE       164 /* scale or soft_cap not finite, soft_cap negative, unknown KVF_KERNEL_ISA_*, _NONFINITE_*, _REDUCE_* or flag */
 #define KVF_KERNEL_ERR_LAYOUT      165 /* not a layout of the library, or one that this function does not read */
 #define KVF_KERNEL_ERR_NONFINITE   166 /* a NaN or an infinity where values are needed */
 #define KVF_KERNEL_ERR_SCALE       167 /* a scale that is not finite and above 0 */
@@ -236,6 +236,70 @@ typedef struct kvf_kernel_seal {
     uint32_t target;
 } kvf_kernel_seal;
 
+/*
+ * Which slots of table rows hold live tokens, and at which positions. Slot s of
+ * a row is slot s % P of the page in column s / P; a slot is live iff it is
+ * below used, its column has a page (not 0), its bit in `valid` is set and its
+ * position is not negative. Live slots are read in the order of slots, under
+ * the mask of kvf_kernel_attention with their positions for j. A live slot
+ * that the mask leaves out, and any other, may hold anything, NaN included;
+ * entries of columns from which nothing is read are not looked at. Result bits
+ * are those of a packed row with the same tokens in the same order.
+ *
+ *   valid      bit o of column c is slot c * P + o. P is at most 64
+ *              (KVF_KERNEL_ERR_PAGE_TOKENS). NULL = all bits set.
+ *   positions  distinct among the live slots of a row, in any order, so that
+ *              dead slots can be used again. NULL = slot s is at first + s.
+ *   first      without positions only. NULL = 0: slot and position are the
+ *              same, which is so for rows that only ever got holes. After
+ *              compaction, first = next position - slots in use: right for what
+ *              is appended after it and not too small for what was there, so
+ *              that nothing hides a token from later queries; but a window then
+ *              counts slots, and sink_tokens needs positions.
+ *   used       what lies behind is not looked at. NULL = stride * P. Without
+ *              positions, the slots of the queries themselves are below it
+ *              (KVF_KERNEL_ERR_TABLE).
+ */
+typedef struct kvf_kernel_slots {
+    uint32_t struct_size;
+    const uint64_t *valid;    /* [rows][stride] bits, or NULL */
+    const int32_t *positions; /* [rows][stride * P]; negative = no token; or NULL */
+    const int32_t *first;     /* [rows], not negative (KVF_KERNEL_ERR_RANGE); or NULL */
+    const uint32_t *used;     /* [rows] slots in use; or NULL */
+} kvf_kernel_slots;
+
+/* What becomes of the probabilities of the H / Hk heads of a group. */
+#define KVF_KERNEL_REDUCE_MEAN 0u
+#define KVF_KERNEL_REDUCE_MAX  1u
+#define KVF_KERNEL_REDUCE_SUM  2u
+
+#define KVF_KERNEL_SCORES_STORE       1u /* set the sums of the queries' rows to 0 first */
+#define KVF_KERNEL_SCORES_WITHOUT_OWN 2u /* no sum gets the slot at the query's own position */
+
+/*
+ * What queries paid attention to. A probability is exp(x(j)) over the
+ * denominator that also divides out: the sink logit is in it. For each query
+ * row of the share, ascending, and each slot s that it reads, with r its table
+ * row and g a KV head,
+ *     sums[r * row_stride + g * head_stride + s] += reduced over the group
+ *     probabilities[(row * H + h) * slots + s]    = that of query head h
+ * Slots that are not read get 0 in probabilities, and nothing in sums. Bits do
+ * not depend on the batch nor on how it is split into calls that take the rows
+ * of a table row in the same order. Calls that run at the same time must not
+ * share sums: give them different KV heads or table rows. With sums, shares are
+ * cut at multiples of H / Hk heads (KVF_KERNEL_ERR_RANGE).
+ */
+typedef struct kvf_kernel_scores {
+    uint32_t struct_size;
+    uint32_t reduce;       /* KVF_KERNEL_REDUCE_*, for sums */
+    uint32_t flags;        /* KVF_KERNEL_SCORES_*; 0 = added, own token included */
+    uint32_t slots;        /* slots of each row; more than any that is read (KVF_KERNEL_ERR_RANGE) */
+    float *sums;           /* [table rows][Hk][slots], or NULL */
+    float *probabilities;  /* [n][H][slots], or NULL */
+    uint64_t row_stride;   /* floats from table row to table row of sums; 0 = Hk * head_stride */
+    uint64_t head_stride;  /* floats from KV head to KV head of sums; 0 = slots */
+} kvf_kernel_scores;
+
 /* What encoders do with NaN and infinity. */
 #define KVF_KERNEL_NONFINITE_REJECT   0u /* KVF_KERNEL_ERR_NONFINITE, nothing written */
 #define KVF_KERNEL_NONFINITE_SANITISE 1u /* the nearest finite value of the group; FP8 keeps NaN */
@@ -246,6 +310,54 @@ typedef struct kvf_kernel_copy {
     uint32_t dst;
     uint32_t tokens; /* 0..P */
 } kvf_kernel_copy;
+
+#define KVF_KERNEL_KEYS_REMOVE 1u /* keys leave unit_sums instead of joining them */
+
+/*
+ * What is asked of keys k; what is NULL is not asked for. Of each slot s and KV
+ * head g:
+ *     norms[g * head_stride + s] = |k|
+ *     dots[g * head_stride + s]  = dot(k, vectors[g])
+ *     unit_sums[g]              += k / |k|, slots ascending
+ * A key whose length is 0 or not finite adds nothing to unit_sums. With
+ * the unit_sums of earlier calls for vectors, the cosine of a key and their mean
+ * direction is dots over norms, over the length of unit_sums[g].
+ */
+typedef struct kvf_kernel_keys {
+    uint32_t struct_size;
+    uint32_t isa;         /* KVF_KERNEL_ISA_*; it changes no bit */
+    uint32_t flags;       /* KVF_KERNEL_KEYS_* */
+    uint32_t slots;       /* slots of each row of norms and dots (KVF_KERNEL_ERR_RANGE) */
+    float *norms;         /* [Hk][slots], or NULL */
+    float *dots;          /* [Hk][slots], or NULL */
+    const float *vectors; /* [Hk][d], for dots */
+    float *unit_sums;     /* [Hk][d], or NULL */
+    uint64_t head_stride; /* floats from KV head to KV head of norms and dots; 0 = slots */
+} kvf_kernel_keys;
+
+/* Queries, and the extremes of keys by channel that kvf_cpu_key_extremes wrote. */
+typedef struct kvf_kernel_bounds {
+    uint32_t struct_size;
+    uint32_t isa;          /* KVF_KERNEL_ISA_*; it changes no bit */
+    uint32_t n;            /* query rows */
+    uint32_t heads;        /* H */
+    uint32_t kv_heads;     /* Hk */
+    uint32_t head_dim;     /* d */
+    uint32_t columns;
+    uint32_t reserved;     /* 0 */
+    const float *q;        /* [n][H][d] */
+    const float *least;    /* [columns][Hk][d] */
+    const float *greatest; /* [columns][Hk][d] */
+    float *out;            /* [n][H][columns] */
+} kvf_kernel_bounds;
+
+/* One token moved: slot src_slot of page src_page goes to slot dst_slot of page dst_page; slots are below P. */
+typedef struct kvf_kernel_move {
+    uint32_t src_page;
+    uint32_t src_slot;
+    uint32_t dst_page;
+    uint32_t dst_slot;
+} kvf_kernel_move;
 
 /* ---- Functions --------------------------------------------------------- */
 
@@ -270,6 +382,14 @@ int32_t kvf_cpu_append(const kvf_kernel_pages *pages, const float *k, const floa
  */
 int32_t kvf_cpu_copy_pages(const kvf_kernel_pages *pages, const kvf_kernel_copy *copies,
                            uint32_t n);
+
+/*
+ * Move tokens in list order, the keys and values of all heads as bytes: what a
+ * compaction plan asks for. A list in ascending order whose targets come no
+ * later than their sources is safe in place; a token that is moved onto itself
+ * stays. Slots that are sources only keep their contents.
+ */
+int32_t kvf_cpu_move_rows(const kvf_kernel_pages *pages, const kvf_kernel_move *moves, uint32_t n);
 
 /*
  * Read tokens token_begin..token_end - 1 of a table row into k and v, each
@@ -307,6 +427,53 @@ int32_t kvf_cpu_attention_contiguous(const kvf_kernel_contiguous *kv,
                                      const kvf_kernel_work *work);
 
 /*
+ * Scratch, in floats, that is enough for one call of kvf_cpu_attention_slots
+ * none of whose queries reads more than max_slots slots.
+ */
+int32_t kvf_cpu_attention_slots_scratch(uint32_t kv_heads, const kvf_kernel_attention *params,
+                                        uint32_t max_slots, uint64_t *scratch_floats);
+
+/*
+ * Causal attention over the live slots of table rows, and on the same pass
+ * their scores. slots may be NULL: slot and position are the same, and all are
+ * live, as in kvf_cpu_attention. scores may be NULL: none.
+ */
+int32_t kvf_cpu_attention_slots(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                                const kvf_kernel_slots *slots, const kvf_kernel_attention *params,
+                                const kvf_kernel_queries *queries, const kvf_kernel_scores *scores,
+                                const kvf_kernel_work *work);
+
+/*
+ * Look at the keys of the live slots slot_begin..slot_end - 1 of a table row,
+ * for policies that need no attention. slots may be NULL, as above; its first
+ * counts for nothing. What belongs to other slots is left alone.
+ */
+int32_t kvf_cpu_keys(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                     const kvf_kernel_slots *slots, uint32_t row, uint32_t slot_begin,
+                     uint32_t slot_end, const kvf_kernel_keys *keys);
+
+/*
+ * Least and greatest key by channel over the live slots of each page, for
+ * columns column_begin..column_end - 1 of a table row; least and greatest are
+ * [column_end][Hk][d], of which those columns are written. A column without a
+ * live slot gets +infinity and -infinity, a channel with a NaN gets NaN. To be
+ * made anew when a slot of the page is written; a token that died may stay in.
+ */
+int32_t kvf_cpu_key_extremes(const kvf_kernel_pages *pages, const kvf_kernel_table *table,
+                             const kvf_kernel_slots *slots, uint32_t row, uint32_t column_begin,
+                             uint32_t column_end, uint32_t isa, float *least, float *greatest);
+
+/*
+ * For each query head and page the sum over channels of the greater of q *
+ * least and q * greatest: not below dot(q, k), as attention computes it, of any
+ * key of the page. It is rounded as that is, and so needs no slack. With scale
+ * < 0 it bounds nothing. A column without a live slot gets -infinity; where a
+ * NaN comes up the bound is +infinity. To leave pages out of attention, give it
+ * a table with 0 in their columns.
+ */
+int32_t kvf_cpu_page_bounds(const kvf_kernel_bounds *bounds);
+
+/*
  * Convert n elements between float and an element type, with the rounding of
  * kvf_cpu_append; for callers that keep contiguous F16 or BF16 rows.
  */
@@ -340,6 +507,15 @@ int32_t kvf_cpu_quant_seal(const kvf_kernel_pages *exact, const kvf_kernel_quant
 /* Copy pages in list order, the whole layer of each: groups stay whole. */
 int32_t kvf_cpu_quant_copy_pages(const kvf_kernel_quant *quant, const kvf_kernel_copy *copies,
                                  uint32_t n);
+
+/*
+ * Move tokens of the layer in list order, codes, scales and zeros. Where groups
+ * lie along tokens each G moves of the list, G being the larger of K and V, take
+ * the G tokens of one group in order to the places of another
+ * (KVF_KERNEL_ERR_TOKENS).
+ */
+int32_t kvf_cpu_quant_move_rows(const kvf_kernel_quant *quant, const kvf_kernel_move *moves,
+                                uint32_t n);
 
 /*
  * Dequantise tokens token_begin..token_end - 1 of a table row, all of whose

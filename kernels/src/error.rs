@@ -33,7 +33,7 @@ errors! {
     StructSize = 151, c"KVF_KERNEL_ERR_STRUCT_SIZE";
     /// Unknown element type.
     Dtype = 152, c"KVF_KERNEL_ERR_DTYPE";
-    /// P is not a power of two in 1..=256.
+    /// P is not a power of two in 1..=256, or above 64 with bits of slots.
     PageTokens = 153, c"KVF_KERNEL_ERR_PAGE_TOKENS";
     /// A size is zero or too large, does not fit its buffer, or H is no multiple of Hk.
     Shape = 154, c"KVF_KERNEL_ERR_SHAPE";
@@ -49,9 +49,9 @@ errors! {
     Page = 159, c"KVF_KERNEL_ERR_PAGE";
     /// Page 0 where a page must be present.
     NullPage = 160, c"KVF_KERNEL_ERR_NULL_PAGE";
-    /// A slot id is in page 0, above page N, or below -1.
+    /// A slot id is in page 0, above page N, or below -1; a slot of a move is not below P.
     Slot = 161, c"KVF_KERNEL_ERR_SLOT";
-    /// A copy of more than P tokens, or of a page onto itself.
+    /// A copy of more than P tokens, or of a page onto itself; a move of a part of a group.
     Tokens = 162, c"KVF_KERNEL_ERR_TOKENS";
     /// The scratch buffer is too small.
     Scratch = 163, c"KVF_KERNEL_ERR_SCRATCH";

@@ -37,6 +37,16 @@ STATIC_ASSERT(split_end, !P64 || offsetof(kvf_kernel_split, end) == 16);
 STATIC_ASSERT(seal, sizeof(kvf_kernel_seal) == 8);
 STATIC_ASSERT(rows, !P64 || sizeof(kvf_kernel_rows) == 64);
 STATIC_ASSERT(rows_tokens, offsetof(kvf_kernel_rows, tokens) == 32);
+STATIC_ASSERT(slots, !P64 || sizeof(kvf_kernel_slots) == 40);
+STATIC_ASSERT(slots_used, !P64 || offsetof(kvf_kernel_slots, used) == 32);
+STATIC_ASSERT(scores, !P64 || sizeof(kvf_kernel_scores) == 48);
+STATIC_ASSERT(scores_sums, offsetof(kvf_kernel_scores, sums) == 16);
+STATIC_ASSERT(scores_stride, !P64 || offsetof(kvf_kernel_scores, row_stride) == 32);
+STATIC_ASSERT(keys, !P64 || sizeof(kvf_kernel_keys) == 56);
+STATIC_ASSERT(keys_stride, !P64 || offsetof(kvf_kernel_keys, head_stride) == 48);
+STATIC_ASSERT(bounds, !P64 || sizeof(kvf_kernel_bounds) == 64);
+STATIC_ASSERT(bounds_q, offsetof(kvf_kernel_bounds, q) == 32);
+STATIC_ASSERT(move, sizeof(kvf_kernel_move) == 16);
 STATIC_ASSERT(copy, sizeof(kvf_kernel_copy) == 12);
 
 static int failures = 0;
@@ -179,6 +189,39 @@ static void test_copy(const kvf_kernel_pages *pages)
     copies[1].src = 2;
     copies[1].tokens = P + 1;
     EXPECT(KVF_KERNEL_ERR_TOKENS, kvf_cpu_copy_pages(pages, copies, 2));
+}
+
+/* Pages 6 and 8 are free for this. */
+static void test_moves(const kvf_kernel_pages *pages)
+{
+    kvf_kernel_move moves[3] = {{6, 1, 6, 0}, {6, 3, 6, 1}, {8, 0, 6, 2}};
+    float before[2][HK][D];
+    int i, e;
+    for (i = 0; i < P; i++)
+        for (e = 0; e < HK * D; e++) {
+            k_memory[6][i][e / D][e % D] = (float)(i * 100 + e);
+            v_memory[8][i][e / D][e % D] = (float)(i * -100 - e);
+            k_memory[8][i][e / D][e % D] = v_memory[6][i][e / D][e % D] = 1.0f;
+        }
+    memcpy(before[0], k_memory[6][1], sizeof before[0]);
+    memcpy(before[1], k_memory[6][3], sizeof before[1]);
+    EXPECT(0, kvf_cpu_move_rows(pages, moves, 3));
+    CHECK(memcmp(k_memory[6][0], before, sizeof before) == 0);
+    CHECK(memcmp(v_memory[6][2], v_memory[8][0], sizeof v_memory[8][0]) == 0);
+    CHECK(memcmp(k_memory[6][3], before[1], sizeof before[1]) == 0);
+    EXPECT(0, kvf_cpu_move_rows(pages, NULL, 0));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_move_rows(pages, NULL, 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_move_rows(NULL, moves, 1));
+    EXPECT(KVF_KERNEL_ERR_ALIGN, kvf_cpu_move_rows(pages, (kvf_kernel_move *)((char *)moves + 1), 1));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_quant_move_rows(NULL, moves, 1));
+    moves[2].dst_slot = P;
+    EXPECT(KVF_KERNEL_ERR_SLOT, kvf_cpu_move_rows(pages, moves, 3));
+    moves[2].dst_slot = 0;
+    moves[2].src_page = 0;
+    EXPECT(KVF_KERNEL_ERR_NULL_PAGE, kvf_cpu_move_rows(pages, moves, 3));
+    moves[2].src_page = N + 1;
+    EXPECT(KVF_KERNEL_ERR_PAGE, kvf_cpu_move_rows(pages, moves, 3));
+    CHECK(memcmp(k_memory[6][0], before, sizeof before) == 0);
 }
 
 /* Plain double-precision attention of one head. */
@@ -383,6 +426,305 @@ static void test_attention(const kvf_kernel_pages *pages, const kvf_kernel_table
     free(work.scratch);
 }
 
+/* Row 0 holds T tokens; some die, and what is left counts as if it were alone. */
+static void test_slots(const kvf_kernel_pages *pages, const kvf_kernel_table *table)
+{
+    enum { SLOTS = COLUMNS * P, PAD = 3, STRIDE = SLOTS + PAD };
+    const uint64_t valid[2][COLUMNS] = {{0xb, 0x0, 0x7}, {0, 0, 0}}; /* slots 0 1 3 8 9 10 */
+    static const int live[] = {0, 1, 3, 8, 9, 10};
+    enum { LIVE = 6 };
+    const int32_t holes[2][COLUMNS] = {{7, 0, 5}, {0, 0, 0}};
+    const uint32_t used[2] = {T, 0};
+    const int32_t position = T - 1, row = 0;
+    float q[H][D], out[H][D], packed[H][D], lse[H], packed_lse[H], k[LIVE][HK][D], v[LIVE][HK][D];
+    float sums[2][HK][STRIDE], again[2][HK][STRIDE], probabilities[H][SLOTS];
+    int32_t positions[2][SLOTS];
+    kvf_kernel_attention params;
+    kvf_kernel_queries queries;
+    kvf_kernel_work work;
+    kvf_kernel_contiguous contiguous;
+    kvf_kernel_slots slots;
+    kvf_kernel_scores scores;
+    kvf_kernel_table with_holes = *table;
+    kvf_kernel_pages wide;
+    const int32_t packed_position = LIVE - 1;
+    uint64_t floats = 0;
+    int i, h, s;
+
+    with_holes.entries = &holes[0][0];
+    for (h = 0; h < H; h++)
+        for (i = 0; i < D; i++)
+            q[h][i] = (float)((h * 7 + i * 3) % 11) * 0.25f - 1.0f;
+    for (i = 0; i < LIVE; i++) {
+        memcpy(k[i], k_rows[live[i]], sizeof k[i]);
+        memcpy(v[i], v_rows[live[i]], sizeof v[i]);
+    }
+    memset(&params, 0, sizeof params);
+    params.struct_size = sizeof params;
+    params.heads = H;
+    memset(&queries, 0, sizeof queries);
+    queries.struct_size = sizeof queries;
+    queries.n = 1;
+    queries.q = &q[0][0];
+    queries.positions = &packed_position;
+    queries.out = &packed[0][0];
+    queries.table_rows = &row;
+    queries.lse = packed_lse;
+    EXPECT(0, kvf_cpu_attention_slots_scratch(HK, &params, LIVE, &floats));
+    CHECK(floats == (2 + 2 + 1) * 16);
+    memset(&work, 0, sizeof work);
+    work.struct_size = sizeof work;
+    work.row_end = KVF_KERNEL_ALL;
+    work.head_end = KVF_KERNEL_ALL;
+    work.scratch = (float *)malloc((size_t)floats * sizeof(float));
+    work.scratch_floats = floats;
+    memset(&contiguous, 0, sizeof contiguous);
+    contiguous.struct_size = sizeof contiguous;
+    contiguous.dtype = KVF_KERNEL_DTYPE_F32;
+    contiguous.tokens = LIVE;
+    contiguous.kv_heads = HK;
+    contiguous.head_dim = D;
+    contiguous.k = k;
+    contiguous.v = v;
+    EXPECT(0, kvf_cpu_attention_contiguous(&contiguous, &params, &queries, &work));
+
+    memset(&slots, 0, sizeof slots);
+    slots.struct_size = sizeof slots;
+    slots.valid = &valid[0][0];
+    slots.used = used;
+    memset(&scores, 0, sizeof scores);
+    scores.struct_size = sizeof scores;
+    scores.flags = KVF_KERNEL_SCORES_STORE;
+    scores.slots = SLOTS;
+    scores.sums = &sums[0][0][0];
+    scores.probabilities = &probabilities[0][0];
+    scores.head_stride = STRIDE;
+    queries.positions = &position;
+    queries.out = &out[0][0];
+    queries.lse = lse;
+    memset(sums, 0x55, sizeof sums);
+    memset(again, 0x55, sizeof again);
+#define SLOTS_CALL(status)                                                                        \
+    EXPECT(status, kvf_cpu_attention_slots(pages, &with_holes, &slots, &params, &queries, &scores, &work))
+    SLOTS_CALL(0);
+    CHECK(memcmp(out, packed, sizeof out) == 0 && memcmp(lse, packed_lse, sizeof lse) == 0);
+    for (h = 0; h < H; h++) {
+        double sum = 0;
+        for (s = 0; s < SLOTS; s++) {
+            const int g = h / (H / HK);
+            const double x = (double)probabilities[g * 2][s] + (double)probabilities[g * 2 + 1][s];
+            CHECK((probabilities[h][s] > 0) == (s < T && (valid[0][s / P] >> s % P & 1) != 0));
+            CHECK(fabs((double)sums[0][g][s] - x / 2) < 1e-6);
+            sum += (double)probabilities[h][s];
+        }
+        CHECK(fabs(sum - 1) < 1e-6);
+    }
+    /* Only row 0 and no padding. */
+    CHECK(memcmp(&sums[0][0][SLOTS], &again[0][0][SLOTS], PAD * sizeof(float)) == 0);
+    CHECK(memcmp(sums[1], again[1], sizeof sums[1]) == 0);
+
+    /* Shares by KV head, added to zeros; positions instead of order. */
+    for (s = 0; s < SLOTS; s++) {
+        positions[0][s] = s < T ? T - 1 - s : -1;
+        positions[1][s] = -1;
+    }
+    memset(again[0], 0, sizeof again[0]);
+    memcpy(&again[0][0][SLOTS], &sums[0][0][SLOTS], PAD * sizeof(float));
+    memcpy(&again[0][1][SLOTS], &sums[0][1][SLOTS], PAD * sizeof(float));
+    memset(out, 0x55, sizeof out);
+    slots.positions = &positions[0][0];
+    slots.used = NULL;
+    scores.flags = 0;
+    scores.sums = &again[0][0][0];
+    for (h = 0; h < H; h += H / HK) {
+        work.head_begin = (uint32_t)h;
+        work.head_end = (uint32_t)(h + H / HK);
+        SLOTS_CALL(0);
+    }
+    CHECK(memcmp(out, packed, sizeof out) == 0);
+    CHECK(memcmp(again, sums, sizeof sums) == 0);
+
+    /* Errors; nothing is written. */
+    memset(out, 0x55, sizeof out);
+    memset(probabilities, 0x55, sizeof probabilities);
+    work.head_begin = 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_RANGE);
+    work.head_begin = 0;
+    work.head_end = KVF_KERNEL_ALL;
+    work.scratch_floats--;
+    SLOTS_CALL(KVF_KERNEL_ERR_SCRATCH);
+    work.scratch_floats++;
+    scores.reduce = 3;
+    SLOTS_CALL(KVF_KERNEL_ERR_VALUE);
+    scores.reduce = KVF_KERNEL_REDUCE_MAX;
+    scores.flags = 4;
+    SLOTS_CALL(KVF_KERNEL_ERR_VALUE);
+    scores.flags = KVF_KERNEL_SCORES_STORE;
+    scores.slots = T - 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_RANGE);
+    scores.slots = SLOTS;
+    scores.head_stride = SLOTS - 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRIDE);
+    scores.head_stride = UINT64_MAX / 2;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRIDE);
+    scores.head_stride = STRIDE;
+    scores.row_stride = 1;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRIDE);
+    scores.row_stride = 0;
+    scores.sums = (float *)((char *)again + 1);
+    SLOTS_CALL(KVF_KERNEL_ERR_ALIGN);
+    scores.sums = &again[0][0][0];
+    scores.struct_size--;
+    SLOTS_CALL(0); /* a shorter struct: the rest is the default */
+    scores.struct_size = 8;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRUCT_SIZE);
+    scores.struct_size = sizeof scores;
+    memset(out, 0x55, sizeof out);
+    memset(probabilities, 0x55, sizeof probabilities);
+    memcpy(again, sums, sizeof sums);
+    slots.valid = (const uint64_t *)((const char *)valid + 4);
+    SLOTS_CALL(KVF_KERNEL_ERR_ALIGN);
+    slots.valid = &valid[0][0];
+    slots.struct_size = 0;
+    SLOTS_CALL(KVF_KERNEL_ERR_STRUCT_SIZE);
+    slots.struct_size = sizeof slots;
+    slots.used = used;
+    slots.positions = NULL;
+    queries.positions = &positions[0][0];
+    positions[0][0] = T;
+    SLOTS_CALL(KVF_KERNEL_ERR_TABLE);
+    queries.positions = &position;
+    wide = *pages;
+    wide.page_tokens = 128;
+    EXPECT(KVF_KERNEL_ERR_PAGE_TOKENS,
+           kvf_cpu_attention_slots(&wide, &with_holes, &slots, &params, &queries, &scores, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL,
+           kvf_cpu_attention_slots(pages, NULL, &slots, &params, &queries, &scores, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL,
+           kvf_cpu_attention_slots(pages, table, &slots, NULL, &queries, &scores, &work));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_attention_slots_scratch(HK, &params, LIVE, NULL));
+    for (i = 0; i < (int)sizeof out; i++) CHECK(((unsigned char *)out)[i] == 0x55);
+    for (i = 0; i < (int)sizeof probabilities; i++)
+        CHECK(((unsigned char *)probabilities)[i] == 0x55);
+    CHECK(memcmp(again, sums, sizeof sums) == 0);
+    free(work.scratch);
+}
+
+/* The first T slots of row 0, of which slot 5 is dead. */
+static void test_keys(const kvf_kernel_pages *pages, const kvf_kernel_table *table)
+{
+    enum { SLOTS = T + 2 };
+    const uint64_t valid[2][COLUMNS] = {{0xf, 0xd, 0x7}, {0, 0, 0}};
+    float norms[HK][SLOTS], dots[HK][SLOTS], vectors[HK][D], sums[HK][D], before[HK][SLOTS];
+    float least[COLUMNS][HK][D], greatest[COLUMNS][HK][D], q[H][D], out[H][COLUMNS];
+    kvf_kernel_slots slots;
+    kvf_kernel_keys keys;
+    kvf_kernel_bounds bounds;
+    int s, g, h, e;
+    memset(&slots, 0, sizeof slots);
+    slots.struct_size = sizeof slots;
+    slots.valid = &valid[0][0];
+    memset(&keys, 0, sizeof keys);
+    keys.struct_size = sizeof keys;
+    keys.slots = T;
+    keys.head_stride = SLOTS;
+    keys.norms = &norms[0][0];
+    keys.dots = &dots[0][0];
+    keys.vectors = &vectors[0][0];
+    keys.unit_sums = &sums[0][0];
+    for (g = 0; g < HK; g++)
+        for (e = 0; e < D; e++) {
+            vectors[g][e] = (float)(e - g) * 0.5f;
+            sums[g][e] = 0.0f;
+        }
+    memset(norms, 0x55, sizeof norms);
+    memset(dots, 0x55, sizeof dots);
+    memset(before, 0x55, sizeof before);
+    EXPECT(0, kvf_cpu_keys(pages, table, &slots, 0, 0, T, &keys));
+    for (g = 0; g < HK; g++) {
+        double sum[D] = {0};
+        for (s = 0; s < T; s++) {
+            double square = 0, dot = 0;
+            if (s == 5) {
+                CHECK(memcmp(&norms[g][s], before, sizeof(float)) == 0);
+                continue;
+            }
+            for (e = 0; e < D; e++) {
+                square += (double)k_rows[s][g][e] * (double)k_rows[s][g][e];
+                dot += (double)k_rows[s][g][e] * (double)vectors[g][e];
+            }
+            for (e = 0; e < D; e++) sum[e] += (double)k_rows[s][g][e] / sqrt(square);
+            CHECK(fabs(sqrt(square) - (double)norms[g][s]) < 1e-5);
+            CHECK(fabs(dot - (double)dots[g][s]) < 1e-5);
+        }
+        for (e = 0; e < D; e++) CHECK(fabs(sum[e] - (double)sums[g][e]) < 1e-5);
+        CHECK(memcmp(&norms[g][T], before, 2 * sizeof(float)) == 0);
+    }
+
+    for (h = 0; h < H; h++)
+        for (e = 0; e < D; e++) q[h][e] = (float)((h * 7 + e * 3) % 11) * 0.25f - 1.0f;
+    memset(least, 0x55, sizeof least);
+    EXPECT(0, kvf_cpu_key_extremes(pages, table, &slots, 0, 0, COLUMNS, 0, &least[0][0][0], &greatest[0][0][0]));
+    memset(&bounds, 0, sizeof bounds);
+    bounds.struct_size = sizeof bounds;
+    bounds.n = 1;
+    bounds.heads = H;
+    bounds.kv_heads = HK;
+    bounds.head_dim = D;
+    bounds.columns = COLUMNS;
+    bounds.q = &q[0][0];
+    bounds.least = &least[0][0][0];
+    bounds.greatest = &greatest[0][0][0];
+    bounds.out = &out[0][0];
+    EXPECT(0, kvf_cpu_page_bounds(&bounds));
+    for (h = 0; h < H; h++)
+        for (s = 0; s < T; s++) {
+            double dot = 0;
+            for (e = 0; e < D; e++) dot += (double)q[h][e] * (double)k_rows[s][h / (H / HK)][e];
+            CHECK(s == 5 || dot <= (double)out[h][s / P] + 1e-6);
+        }
+
+    /* Errors; nothing is written. */
+    memcpy(norms, before, sizeof norms);
+    memcpy(vectors, sums, sizeof sums);
+#define KEYS(status, begin, end) EXPECT(status, kvf_cpu_keys(pages, table, &slots, 0, begin, end, &keys))
+    KEYS(KVF_KERNEL_ERR_RANGE, 2, 1);
+    KEYS(KVF_KERNEL_ERR_RANGE, 0, T + 1);
+    KEYS(KVF_KERNEL_ERR_TABLE, 0, COLUMNS * P + 1);
+    EXPECT(KVF_KERNEL_ERR_TABLE, kvf_cpu_keys(pages, table, &slots, 2, 0, T, &keys));
+    keys.vectors = NULL;
+    KEYS(KVF_KERNEL_ERR_NULL, 0, T);
+    keys.vectors = (float *)((char *)vectors + 1);
+    KEYS(KVF_KERNEL_ERR_ALIGN, 0, T);
+    keys.vectors = &vectors[0][0];
+    keys.head_stride = T - 1;
+    KEYS(KVF_KERNEL_ERR_STRIDE, 0, T);
+    keys.head_stride = SLOTS;
+    keys.flags = 2;
+    KEYS(KVF_KERNEL_ERR_VALUE, 0, T);
+    keys.flags = 0;
+    keys.isa = 3;
+    KEYS(KVF_KERNEL_ERR_VALUE, 0, T);
+    keys.isa = 0;
+    keys.struct_size = 4;
+    KEYS(KVF_KERNEL_ERR_STRUCT_SIZE, 0, T);
+    keys.struct_size = sizeof keys;
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_keys(pages, table, &slots, 0, 0, T, NULL));
+    CHECK(memcmp(norms, before, sizeof norms) == 0 && memcmp(vectors, sums, sizeof sums) == 0);
+    EXPECT(KVF_KERNEL_ERR_TABLE,
+           kvf_cpu_key_extremes(pages, table, &slots, 0, 0, COLUMNS + 1, 0, &least[0][0][0], &greatest[0][0][0]));
+    EXPECT(KVF_KERNEL_ERR_NULL,
+           kvf_cpu_key_extremes(pages, table, &slots, 0, 0, 1, 0, &least[0][0][0], NULL));
+    EXPECT(KVF_KERNEL_ERR_PAGE, /* what is not a page, in a live column */
+           kvf_cpu_key_extremes(pages, table, NULL, 1, 0, COLUMNS, 0, &least[0][0][0], &greatest[0][0][0]));
+    bounds.heads = 3;
+    EXPECT(KVF_KERNEL_ERR_SHAPE, kvf_cpu_page_bounds(&bounds));
+    bounds.heads = H;
+    bounds.q = NULL;
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_page_bounds(&bounds));
+    EXPECT(KVF_KERNEL_ERR_NULL, kvf_cpu_page_bounds(NULL));
+}
+
 static void test_convert(void)
 {
     const float src[4] = {1.0f, -2.5f, 65504.0f, 1e-8f};
@@ -459,7 +801,10 @@ int main(void)
     CHECK(kvf_kernel_status_name(-5) != NULL);
     test_append_gather_scatter(&pages, &table);
     test_copy(&pages);
+    test_moves(&pages);
     test_attention(&pages, &table);
+    test_slots(&pages, &table);
+    test_keys(&pages, &table);
     test_convert();
     test_rows();
     printf(failures == 0 ? "ok\n" : "%d failures\n", failures);

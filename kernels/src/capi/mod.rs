@@ -4,11 +4,15 @@
 //! no other code touches the caller's memory, and no path can panic.
 
 mod exports;
+mod keys;
 mod quant;
 mod rows;
+mod slots;
 mod structs;
 
 pub use exports::*;
+pub use keys::*;
 pub use quant::*;
 pub use rows::*;
+pub use slots::*;
 pub use structs::*;

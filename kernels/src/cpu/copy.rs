@@ -46,21 +46,30 @@ pub unsafe fn copy_pages_raw(pages: &RawPages, copies: *const PageCopy, n: usize
         let copy = unsafe { *copies.add(i) };
         // SAFETY: both pages are in 1..=N, different, and the tokens are at most P.
         unsafe {
-            copy_half(pages, pages.k, &pages.k_strides, copy);
-            copy_half(pages, pages.v, &pages.v_strides, copy);
+            for (base, strides) in [(pages.k, &pages.k_strides), (pages.v, &pages.v_strides)] {
+                let (from, to) = (strides.offset(copy.src.into(), 0, 0), strides.offset(copy.dst.into(), 0, 0));
+                copy_tokens(pages, base, strides, (from, to), copy.tokens);
+            }
         }
     }
     Ok(())
 }
 
-/// Copy the rows of K or of V, in as few pieces as their order allows.
+/// Copy the rows of K or of V of adjacent tokens, in as few pieces as their order allows. From and to: offsets of the first
+/// token. In one page, the target is not behind the source.
 ///
 /// # Safety
-/// As [`copy_pages_raw`], with checked arguments.
-unsafe fn copy_half(pages: &RawPages, base: *mut u8, strides: &Strides, copy: PageCopy) {
+/// As [`copy_pages_raw`], with checked arguments; all tokens are in their pages.
+pub(crate) unsafe fn copy_tokens(
+    pages: &RawPages,
+    base: *mut u8,
+    strides: &Strides,
+    (from, to): (u64, u64),
+    tokens: u32,
+) {
     let row = pages.geometry.row_bytes();
     let heads = pages.geometry.kv_heads as u64;
-    let tokens = copy.tokens as u64;
+    let tokens = tokens as u64;
     // [tokens][heads]: one piece, or one per token. Otherwise [heads][tokens]: one per head or row.
     let tokens_dense = strides.token == row;
     let heads_dense = heads == 1 || strides.head == row;
@@ -74,8 +83,6 @@ unsafe fn copy_half(pages: &RawPages, base: *mut u8, strides: &Strides, copy: Pa
     } else {
         (tokens, strides.token, heads, strides.head, row)
     };
-    let from = strides.offset(copy.src as u64, 0, 0);
-    let to = strides.offset(copy.dst as u64, 0, 0);
     for i in 0..outer {
         for j in 0..inner {
             let at = i * outer_stride + j * inner_stride;

@@ -1,4 +1,4 @@
-//! The two inner loops of attention, over the tokens of one run.
+//! The two inner loops of attention, over rows of one head.
 //!
 //! Invariant: the order of additions is fixed. A dot product has 16 partial
 //! sums, lane i taking the elements i, i + 16, ...; they are added as a tree.
@@ -18,7 +18,19 @@ pub(crate) const LANES: usize = 16;
 /// Most heads of a tile: what fits in 16 vector registers of 4 floats.
 pub(crate) const TILE: usize = 4;
 
-/// Rows of consecutive tokens of one head, K or V.
+/// Rows of one head, K or V, in the order in which they are taken.
+pub(crate) trait RowSet: Copy {
+    /// How many.
+    fn tokens(&self) -> usize;
+
+    /// Address of a row.
+    ///
+    /// # Safety
+    /// `token` is below [`RowSet::tokens`], and the rows are valid memory.
+    unsafe fn row<E: Element>(&self, token: usize) -> *const E;
+}
+
+/// Rows of consecutive tokens.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) base: *const u8,
@@ -27,15 +39,37 @@ pub(crate) struct Rows {
     pub(crate) tokens: usize,
 }
 
-impl Rows {
-    /// Address of a row.
-    ///
-    /// # Safety
-    /// `token` is below `tokens`, and the rows are valid memory.
+impl RowSet for Rows {
+    #[inline(always)]
+    fn tokens(&self) -> usize {
+        self.tokens
+    }
+
     #[inline(always)]
     unsafe fn row<E: Element>(&self, token: usize) -> *const E {
         // SAFETY: the caller's promise.
         unsafe { self.base.add((token as u64 * self.stride) as usize).cast::<E>() }
+    }
+}
+
+/// Rows anywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Picked {
+    /// `[tokens]`, in use until the function that got it returns.
+    pub(crate) rows: *const *const u8,
+    pub(crate) tokens: usize,
+}
+
+impl RowSet for Picked {
+    #[inline(always)]
+    fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    #[inline(always)]
+    unsafe fn row<E: Element>(&self, token: usize) -> *const E {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.rows.add(token)).cast::<E>() }
     }
 }
 
@@ -44,7 +78,7 @@ impl Rows {
 /// # Safety
 /// As [`Element::load`]; with `AVX2` the CPU has AVX2 and F16C.
 #[inline(always)]
-unsafe fn load<E: Element, const AVX2: bool>(src: *const E) -> [f32; LANES] {
+pub(crate) unsafe fn load<E: Element, const AVX2: bool>(src: *const E) -> [f32; LANES] {
     // SAFETY: the caller's promise.
     unsafe { if AVX2 { E::load_avx2(src) } else { E::load(src) } }
 }
@@ -66,11 +100,11 @@ pub(crate) fn tree_sum(s: &[f32; LANES]) -> f32 {
 /// `q` is valid for G * d floats, `rows` for rows of d elements of type E, and `logits` for
 /// writes of `rows.tokens` floats at each multiple of `capacity` below G * capacity. `isa` is resolved.
 #[inline(always)]
-pub(crate) unsafe fn dot_rows<E: Element, const G: usize>(
+pub(crate) unsafe fn dot_rows<E: Element, R: RowSet, const G: usize>(
     isa: Isa,
     q: *const f32,
     d: usize,
-    rows: Rows,
+    rows: R,
     logits: *mut f32,
     capacity: usize,
 ) {
@@ -78,9 +112,9 @@ pub(crate) unsafe fn dot_rows<E: Element, const G: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         if d.is_multiple_of(LANES) {
-            dot_rows_for::<E, G, false>(isa, q, d, rows, logits, capacity);
+            dot_rows_for::<E, R, G, false>(isa, q, d, rows, logits, capacity);
         } else {
-            dot_rows_for::<E, G, true>(isa, q, d, rows, logits, capacity);
+            dot_rows_for::<E, R, G, true>(isa, q, d, rows, logits, capacity);
         }
     }
 }
@@ -88,14 +122,14 @@ pub(crate) unsafe fn dot_rows<E: Element, const G: usize>(
 per_isa! {
     /// # Safety
     /// As [`dot_rows_body`]; `isa` is resolved.
-    unsafe fn dot_rows_for[E: Element, const G: usize, const TAIL: bool][E, G, TAIL](
+    unsafe fn dot_rows_for[E: Element, R: RowSet, const G: usize, const TAIL: bool][E, R, G, TAIL](
         q: *const f32,
         d: usize,
-        rows: Rows,
+        rows: R,
         logits: *mut f32,
         capacity: usize,
     ) -> () {
-        dot_rows_body::<E, G, TAIL, AVX2>(q, d, rows, logits, capacity)
+        dot_rows_body::<E, R, G, TAIL, AVX2>(q, d, rows, logits, capacity)
     }
 }
 
@@ -104,10 +138,10 @@ per_isa! {
 /// # Safety
 /// As [`dot_rows`]; with `AVX2` the CPU has AVX2 and F16C.
 #[inline(always)]
-unsafe fn dot_rows_body<E: Element, const G: usize, const TAIL: bool, const AVX2: bool>(
+unsafe fn dot_rows_body<E: Element, R: RowSet, const G: usize, const TAIL: bool, const AVX2: bool>(
     q: *const f32,
     d: usize,
-    rows: Rows,
+    rows: R,
     logits: *mut f32,
     capacity: usize,
 ) {
@@ -116,11 +150,11 @@ unsafe fn dot_rows_body<E: Element, const G: usize, const TAIL: bool, const AVX2
     // The sums go through memory, indexed by token: a compiler that sees them being added up
     // right away splits them into scalars and makes slow code of the loop above.
     let mut partial = [const { MaybeUninit::<[[f32; LANES]; G]>::uninit() }; LANES];
-    for first in (0..rows.tokens).step_by(LANES) {
-        let tokens = (rows.tokens - first).min(LANES);
+    for first in (0..rows.tokens()).step_by(LANES) {
+        let tokens = (rows.tokens() - first).min(LANES);
         for (token, partial) in partial.iter_mut().enumerate().take(tokens) {
             let mut sums = [[0.0f32; LANES]; G];
-            // SAFETY: first + token < rows.tokens.
+            // SAFETY: first + token < rows.tokens().
             let row = unsafe { rows.row::<E>(first + token) };
             for block in 0..blocks {
                 let at = block * LANES;
@@ -145,7 +179,7 @@ unsafe fn dot_rows_body<E: Element, const G: usize, const TAIL: bool, const AVX2
         for (token, partial) in partial.iter().enumerate().take(tokens) {
             // SAFETY: written above for all tokens below `tokens`.
             for (g, sum) in unsafe { partial.assume_init_ref() }.iter().enumerate() {
-                // SAFETY: g < G and first + token < rows.tokens.
+                // SAFETY: g < G and first + token < rows.tokens().
                 unsafe { logits.add(g * capacity + first + token).write(tree_sum(sum)) };
             }
         }
@@ -165,24 +199,24 @@ per_isa! {
     /// # Safety
     /// `out` is valid for G * d floats, `rows` for rows of d elements of type E, and `weights` for
     /// reads of `rows.tokens` floats at each multiple of `capacity` below G * capacity. `isa` is resolved.
-    pub(crate) unsafe fn add_rows[E: Element, const G: usize][E, G](
+    pub(crate) unsafe fn add_rows[E: Element, R: RowSet, const G: usize][E, R, G](
         weights: *const f32,
         capacity: usize,
-        rows: Rows,
+        rows: R,
         d: usize,
         out: *mut f32,
     ) -> () {
-        add_rows_body::<E, G, AVX2>(weights, capacity, rows, d, out)
+        add_rows_body::<E, R, G, AVX2>(weights, capacity, rows, d, out)
     }
 }
 
 /// # Safety
 /// As [`add_rows`]; with `AVX2` the CPU has AVX2 and F16C.
 #[inline(always)]
-unsafe fn add_rows_body<E: Element, const G: usize, const AVX2: bool>(
+unsafe fn add_rows_body<E: Element, R: RowSet, const G: usize, const AVX2: bool>(
     weights: *const f32,
     capacity: usize,
-    rows: Rows,
+    rows: R,
     d: usize,
     out: *mut f32,
 ) {
@@ -195,11 +229,11 @@ unsafe fn add_rows_body<E: Element, const G: usize, const AVX2: bool>(
             // SAFETY: g < G and at + LANES <= d.
             *sum = unsafe { f32::load(out.add(g * d + at)) };
         }
-        for token in 0..rows.tokens {
-            // SAFETY: token < rows.tokens and at + LANES <= d.
+        for token in 0..rows.tokens() {
+            // SAFETY: token < rows.tokens() and at + LANES <= d.
             let v = unsafe { load::<E, AVX2>(rows.row::<E>(token).add(at)) };
             for (g, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: g < G and token < rows.tokens.
+                // SAFETY: g < G and token < rows.tokens().
                 let w = unsafe { *weights.add(g * capacity + token) };
                 for lane in 0..LANES {
                     sum[lane] += w * v[lane];
@@ -215,8 +249,8 @@ unsafe fn add_rows_body<E: Element, const G: usize, const AVX2: bool>(
         for g in 0..G {
             // SAFETY: g < G and at < d.
             let out = unsafe { &mut *out.add(g * d + at) };
-            for token in 0..rows.tokens {
-                // SAFETY: token < rows.tokens, at < d, g < G.
+            for token in 0..rows.tokens() {
+                // SAFETY: token < rows.tokens(), at < d, g < G.
                 let (v, w) = unsafe { ((*rows.row::<E>(token).add(at)).to_f32(), *weights.add(g * capacity + token)) };
                 *out += w * v;
             }

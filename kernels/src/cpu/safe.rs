@@ -18,13 +18,13 @@ use crate::error::{Error, ensure};
 /// Paged keys and values, to be read.
 #[derive(Clone, Copy)]
 pub struct Pages<'a> {
-    raw: RawPages,
+    pub(super) raw: RawPages,
     memory: PhantomData<&'a [u8]>,
 }
 
 /// Paged keys and values, to be written.
 pub struct PagesMut<'a> {
-    raw: RawPages,
+    pub(super) raw: RawPages,
     memory: PhantomData<&'a mut [u8]>,
 }
 
@@ -171,7 +171,13 @@ pub struct Queries<'a> {
 }
 
 impl Queries<'_> {
-    fn raw(&self, heads: u32, head_dim: u32, out: &mut [f32], lse: Option<&mut [f32]>) -> Result<RawQueries, Error> {
+    pub(super) fn raw(
+        &self,
+        heads: u32,
+        head_dim: u32,
+        out: &mut [f32],
+        lse: Option<&mut [f32]>,
+    ) -> Result<RawQueries, Error> {
         let rows = self.positions.len();
         let n = u32::try_from(rows).map_err(|_| Error::Shape)?;
         let per_head = rows.saturating_mul(heads as usize);
@@ -190,7 +196,7 @@ impl Queries<'_> {
     }
 }
 
-fn whole(n: u32, heads: u32, scratch: &mut [f32]) -> RawWork {
+pub(super) fn whole(n: u32, heads: u32, scratch: &mut [f32]) -> RawWork {
     RawWork { rows: (0, n), heads: (0, heads), scratch: scratch.as_mut_ptr(), scratch_floats: scratch.len() as u64 }
 }
 

@@ -29,6 +29,11 @@ impl Denominator {
         if self.sum == 0.0 { f32::NEG_INFINITY } else { self.greatest + libm::logf(self.sum) }
     }
 
+    /// What exp(logit - greatest) is divided by for a probability; 0 if there is none.
+    pub(crate) fn sum(&self) -> f32 {
+        self.sum
+    }
+
     /// Divide a weighted sum by the denominator; 0 if nothing was read.
     pub(crate) fn normalise(&self, out: &mut [f32]) {
         if self.sum != 0.0 {

@@ -85,6 +85,16 @@ pub(crate) struct Run {
 }
 
 impl Row {
+    /// The entry of a column, as it stands there.
+    ///
+    /// # Safety
+    /// A token of the column is below the `tokens` that [`RawTable::row`] was asked for, and the table is valid memory.
+    #[inline(always)]
+    pub(crate) unsafe fn entry(self, column: u32) -> i32 {
+        // SAFETY: the column is below the stride; the caller's promise.
+        unsafe { *self.entries.add(column as usize) }
+    }
+
     /// The runs of tokens `begin..end`, ascending, one per page.
     ///
     /// # Safety
@@ -101,8 +111,8 @@ impl Row {
             let slot = at & (page_tokens - 1);
             let tokens = (page_tokens - slot).min(end - at);
             let column = at >> self.shift;
-            // SAFETY: the column of a token below `end` is below the stride.
-            let entry = unsafe { *self.entries.add(column as usize) };
+            // SAFETY: the token is below `end`.
+            let entry = unsafe { self.entry(column) };
             at += tokens;
             Some(Run { entry, column, slot, tokens })
         })

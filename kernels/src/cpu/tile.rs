@@ -2,20 +2,22 @@
 //!
 //! Invariant: each head is computed alone, in the order of `lanes` and
 //! `softmax`; the tile that a head falls into changes none of its bits. Where
-//! the tokens come from is left to a [`Source`].
+//! the tokens come from is left to a [`Source`], and an [`Observer`] sees the weights.
 //!
 //! Shapes: q and out `[G][d]`, scratch `[G][tokens read, rounded up to 16]`.
 
 use super::element::Element;
 use super::isa::Isa;
-use super::lanes::{LANES, Rows, TILE, add_rows, dot_rows};
+use super::lanes::{LANES, Picked, Rows, TILE, add_rows, dot_rows};
 use super::query::{AttentionParams, RawQueries, RawWork};
-use super::softmax::{Logit, softmax};
+use super::softmax::{Denominator, Logit, softmax};
 
-/// Consecutive tokens of one head.
+/// Tokens of one head.
 pub(crate) enum Chunk {
     /// Elements as the pages hold them.
     Stored(Rows),
+    /// The same, row by row.
+    Picked(Picked),
     /// Floats that were decoded; they stay until `f` returns.
     Decoded(Rows),
 }
@@ -33,6 +35,31 @@ pub(crate) trait Source {
     /// # Safety
     /// As [`Source::keys`].
     unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk));
+}
+
+/// The weights of adjacent heads of one group, on their way from keys to values.
+pub(crate) struct Weights<'a> {
+    /// First query head.
+    pub(crate) head: u32,
+    /// `[G][capacity]`: exp(logit - greatest) of the tokens read, then anything up to a multiple of [`LANES`].
+    pub(crate) weights: &'a [f32],
+    /// A multiple of [`LANES`].
+    pub(crate) capacity: usize,
+    /// `[G]`: what the weights are divided by.
+    pub(crate) denominators: &'a [Denominator],
+}
+
+/// Who sees them. Heads come in ascending order.
+pub(crate) trait Observer {
+    /// # Safety
+    /// The heads are in the share, and the arguments of the call were checked for this observer.
+    unsafe fn see(&mut self, weights: &Weights<'_>);
+}
+
+/// Nobody.
+impl Observer for () {
+    #[inline(always)]
+    unsafe fn see(&mut self, _: &Weights<'_>) {}
 }
 
 /// Resolved parameters of a call.
@@ -73,6 +100,23 @@ impl<'a> Heads<'a> {
         row: u32,
         work: &RawWork,
     ) {
+        // SAFETY: the caller's promise.
+        unsafe { self.attend_observed::<E>(source, tokens, queries, row, work, &mut ()) }
+    }
+
+    /// The same with an observer.
+    ///
+    /// # Safety
+    /// As [`Heads::attend`], and as [`Observer::see`] for each head of the share.
+    pub(crate) unsafe fn attend_observed<E: Element>(
+        &self,
+        source: &impl Source,
+        tokens: usize,
+        queries: &RawQueries,
+        row: u32,
+        work: &RawWork,
+        observer: &mut impl Observer,
+    ) {
         // A share that reads no token may come without scratch; its address is not used then.
         let scratch = if work.scratch.is_null() { core::ptr::NonNull::dangling().as_ptr() } else { work.scratch };
         let mut head = work.heads.0;
@@ -94,10 +138,10 @@ impl<'a> Heads<'a> {
             // SAFETY: the caller's promise; the tile has `end - head` heads of one group.
             unsafe {
                 match end - head {
-                    1 => self.attend_tile::<E, 1>(source, tokens, &tile),
-                    2 => self.attend_tile::<E, 2>(source, tokens, &tile),
-                    3 => self.attend_tile::<E, 3>(source, tokens, &tile),
-                    _ => self.attend_tile::<E, 4>(source, tokens, &tile),
+                    1 => self.attend_tile::<E, 1>(source, tokens, &tile, observer),
+                    2 => self.attend_tile::<E, 2>(source, tokens, &tile, observer),
+                    3 => self.attend_tile::<E, 3>(source, tokens, &tile, observer),
+                    _ => self.attend_tile::<E, 4>(source, tokens, &tile, observer),
                 }
             }
             head = end;
@@ -108,7 +152,13 @@ impl<'a> Heads<'a> {
     ///
     /// # Safety
     /// As [`Heads::attend`].
-    unsafe fn attend_tile<E: Element, const G: usize>(&self, source: &impl Source, tokens: usize, tile: &Tile) {
+    unsafe fn attend_tile<E: Element, const G: usize>(
+        &self,
+        source: &impl Source,
+        tokens: usize,
+        tile: &Tile,
+        observer: &mut impl Observer,
+    ) {
         let d = self.d;
         let capacity = tokens.next_multiple_of(LANES);
         // SAFETY: the runs have `tokens` tokens in all, so first + tokens <= capacity.
@@ -116,8 +166,9 @@ impl<'a> Heads<'a> {
             source.keys(tile.kv_head, |first, chunk| {
                 let logits = tile.scratch.add(first);
                 match chunk {
-                    Chunk::Stored(rows) => dot_rows::<E, G>(self.isa, tile.q, d, rows, logits, capacity),
-                    Chunk::Decoded(rows) => dot_rows::<f32, G>(self.isa, tile.q, d, rows, logits, capacity),
+                    Chunk::Stored(rows) => dot_rows::<E, _, G>(self.isa, tile.q, d, rows, logits, capacity),
+                    Chunk::Picked(rows) => dot_rows::<E, _, G>(self.isa, tile.q, d, rows, logits, capacity),
+                    Chunk::Decoded(rows) => dot_rows::<f32, _, G>(self.isa, tile.q, d, rows, logits, capacity),
                 }
             });
         }
@@ -133,6 +184,11 @@ impl<'a> Heads<'a> {
             // SAFETY: the set was resolved by `new`.
             unsafe { softmax(self.isa, x, tokens, self.logit, sink.copied()) }
         });
+        // SAFETY: the scratch has G * capacity floats, all of them written; the caller's promise.
+        unsafe {
+            let weights = core::slice::from_raw_parts(tile.scratch, G * capacity);
+            observer.see(&Weights { head: tile.head, weights, capacity, denominators: &denominators });
+        }
         // SAFETY: out has G * d floats; all zero bytes are 0.0.
         unsafe { core::ptr::write_bytes(tile.out, 0, G * d) };
         // SAFETY: as for the keys.
@@ -140,8 +196,9 @@ impl<'a> Heads<'a> {
             source.values(tile.kv_head, |first, chunk| {
                 let weights = tile.scratch.add(first);
                 match chunk {
-                    Chunk::Stored(rows) => add_rows::<E, G>(self.isa, weights, capacity, rows, d, tile.out),
-                    Chunk::Decoded(rows) => add_rows::<f32, G>(self.isa, weights, capacity, rows, d, tile.out),
+                    Chunk::Stored(rows) => add_rows::<E, _, G>(self.isa, weights, capacity, rows, d, tile.out),
+                    Chunk::Picked(rows) => add_rows::<E, _, G>(self.isa, weights, capacity, rows, d, tile.out),
+                    Chunk::Decoded(rows) => add_rows::<f32, _, G>(self.isa, weights, capacity, rows, d, tile.out),
                 }
             });
         }

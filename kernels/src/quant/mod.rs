@@ -25,11 +25,13 @@ mod view;
 
 mod append;
 mod attention;
+mod moves;
 mod read;
 mod seal;
 
 pub use append::append_quant_raw;
 pub use attention::{RawSplit, attention_quant_raw, attention_quant_scratch};
+pub use moves::move_quant_rows_raw;
 pub use plain::{RawRows, RowReport, decode_rows_raw, encode_rows_raw};
 pub use read::{copy_quant_raw, gather_quant_raw};
 pub use seal::{Seal, seal_raw};
