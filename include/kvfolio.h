@@ -176,7 +176,8 @@ typedef struct kvf_group_config {
                            * never span two pools. */
     uint32_t window;      /* Window groups: tokens that a query reads, its own included; at least
                            * 1. */
-    uint32_t sinks;       /* Window groups: tokens at the start that are never dropped. */
+    uint32_t sinks;       /* Tokens at the start that a window group never drops, or whose pages
+                           * a full group with a sealed pool never seals. Else 0. */
     uint32_t window_keep; /* KVF_WINDOW_* */
     uint32_t flags;       /* KVF_GROUP_CONTIGUOUS or 0 */
     uint32_t ring_tokens; /* Window groups: most tokens of one kvf_plan_add where a sequence
@@ -511,11 +512,12 @@ kvf_status kvf_seq_shared_tokens(const kvf_cache *cache, kvf_seq a, kvf_seq b, u
 kvf_status kvf_seq_cache_hit(const kvf_cache *cache, kvf_seq a, kvf_seq b, uint32_t *share);
 
 /*
- * `pages` gets how many leading pages of a sequence's row in a group are of the group's sealed
- * pool. O(1).
+ * Which columns of a sequence's row in a group are pages of the group's sealed pool: from `begin`,
+ * which is the number of pages with sinks, to before `end`. The others are of the group's own pool.
+ * Where none is sealed both are equal. O(1).
  */
-kvf_status kvf_seq_sealed_pages(const kvf_cache *cache, kvf_seq seq, uint32_t group,
-                                uint32_t *pages);
+kvf_status kvf_seq_sealed_columns(const kvf_cache *cache, kvf_seq seq, uint32_t group,
+                                  uint32_t *begin, uint32_t *end);
 
 /* =================================================================================================
  * 6. Prefix index

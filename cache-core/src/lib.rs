@@ -142,4 +142,5 @@ pub use stats::{Counters, PageInfo, PageState, PoolStats, SequenceInfo, Stats};
 #[cfg(feature = "alloc")]
 pub use storage::OwnedStorage;
 pub use storage::{CacheStorage, StorageCounts};
+pub use table::SealedColumns;
 pub use transfer::{Direction, Source};

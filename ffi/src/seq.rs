@@ -291,24 +291,27 @@ pub unsafe extern "C" fn kvf_seq_cache_hit(
     answer(compare())
 }
 
-/// `pages` gets how many leading pages of a sequence's row in a group are of the group's sealed pool. O(1).
+/// Which columns of a sequence's row in a group are pages of the group's sealed pool: from `begin`, which is the number of
+/// pages with sinks, to before `end`. The others are of the group's own pool. Where none is sealed both are equal. O(1).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
-pub unsafe extern "C" fn kvf_seq_sealed_pages(
+pub unsafe extern "C" fn kvf_seq_sealed_columns(
     cache: *const kvf_cache,
     seq: kvf_seq,
     group: u32,
-    pages: *mut u32,
+    begin: *mut u32,
+    end: *mut u32,
 ) -> kvf_status {
-    let count = || {
+    let columns = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver(cache) }?;
         // SAFETY: rule (a).
-        let pages = unsafe { ptr::out(pages) }?;
-        let group = group_id(group)?;
-        pages.set(cache.cache.sealed_pages(SequenceId::from_bits(seq), group)?);
+        let (begin, end) = unsafe { (ptr::out(begin)?, ptr::out(end)?) };
+        let sealed = cache.cache.sealed_columns(SequenceId::from_bits(seq), group_id(group)?)?;
+        begin.set(sealed.begin);
+        end.set(sealed.end);
         Ok(())
     };
-    answer(count())
+    answer(columns())
 }
 
 /// Reads what a new sequence begins with; NULL is all zero.

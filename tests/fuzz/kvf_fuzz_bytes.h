@@ -1,5 +1,5 @@
 /*
- * kvf_fuzz_bytes.h - the byte form of scenarios, versions 1 to 3, as C structs
+ * kvf_fuzz_bytes.h - the byte form of scenarios, versions 1 to 4, as C structs
  *
  * Lists that are longer than the arrays here are read to their end and kept to what fits.
  */

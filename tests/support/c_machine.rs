@@ -336,8 +336,9 @@ impl Machine for CMachine {
         let tables = (0..self.spec.groups.len() as u32).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u32).map(|group| self.ring(id, group).expect("a live ring"));
         let sealed = |group| {
-            let mut pages = 0;
-            call!(kvf_seq_sealed_pages(self.cache, id, group, &mut pages)).map(|()| pages).expect("a live row")
+            let mut sealed = 0..0;
+            let read = call!(kvf_seq_sealed_columns(self.cache, id, group, &mut sealed.start, &mut sealed.end));
+            read.map(|()| sealed).expect("a live row")
         };
         Some(SeqView {
             len: info.len,

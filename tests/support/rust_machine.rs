@@ -347,7 +347,10 @@ impl Machine for RustMachine {
         let info = self.cache.get().sequence_info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u16).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u16).map(|group| self.ring(id, group).expect("a live ring"));
-        let sealed = |group| self.cache.get().sealed_pages(id, GroupId::new(group)).expect("a live row");
+        let sealed = |group| {
+            let columns = self.cache.get().sealed_columns(id, GroupId::new(group)).expect("a live row");
+            columns.begin..columns.end
+        };
         Some(SeqView {
             len: info.len,
             verified: info.verified,

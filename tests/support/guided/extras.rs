@@ -29,7 +29,7 @@ impl Guide<'_> {
         };
         let group = groups[rng.below(groups.len() as u64) as usize];
         let full = self.state.len(entry.0).unwrap_or(0) / self.spec.groups[usize::from(group)].page_tokens;
-        let sealed = self.state.sealed(entry.0, group);
+        let sealed = self.state.sealed(entry.0, group).end;
         let more = match rng.below(4) {
             0 => 1,
             1 => 1 + rng.below(u64::from(full.saturating_sub(sealed)) + 1) as u32,

@@ -84,7 +84,7 @@ impl Model {
             tokens: Vec::new(),
             tables: vec![Vec::new(); self.spec.groups.len()],
             rings: vec![Vec::new(); self.spec.groups.len()],
-            sealed: vec![0; self.spec.groups.len()],
+            sealed: self.all_sealed(0),
             holds: BTreeMap::new(),
             closing: None,
             class,
@@ -144,11 +144,12 @@ impl Model {
                     dropped.extend(page.filter(|_| !self.is_ring(group)));
                 }
                 if Some(group) == self.spec.anchor() && (index + 1) * page_tokens > at {
-                    let pool = self.node_pool(group);
+                    let pool = self.indexed_pool(group, index);
                     dropped.extend(sequence.holds.remove(&index).map(|id| (pool, id)));
                 }
             }
-            sequence.sealed[group] = sequence.sealed[group].min(keep);
+            let sealed = &mut sequence.sealed[group];
+            sealed.end = sealed.end.min(keep).max(sealed.start);
         }
         sequence.tokens.truncate(at as usize);
         sequence.spans.retain(|span| span.start < at);

@@ -42,7 +42,8 @@ pub fn print_spec(spec: &Spec) -> String {
         let contiguous = if group.contiguous { " contiguous" } else { "" };
         let ring = if group.ring > 0 { format!(" ring {}", group.ring) } else { String::new() };
         let sealed = group.sealed.map_or(String::new(), |pool| format!(" sealed {pool}"));
-        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}{sealed}", group.pool));
+        let sinks = if group.exact_sinks > 0 { format!(" sinks {}", group.exact_sinks) } else { String::new() };
+        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}{sealed}{sinks}", group.pool));
     }
     if spec.namespaces != [NamespaceSpec::default()] {
         for key in &spec.namespaces {
