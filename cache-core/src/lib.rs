@@ -107,6 +107,7 @@ mod quota;
 #[doc(hidden)]
 pub mod records;
 mod release;
+mod remove;
 mod retain;
 mod seal_schedule;
 mod sequence;
