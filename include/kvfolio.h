@@ -432,6 +432,18 @@ kvf_status kvf_seq_fork(kvf_cache *cache, kvf_seq seq, uint32_t at, kvf_seq *chi
  */
 kvf_status kvf_seq_truncate(kvf_cache *cache, kvf_seq seq, uint32_t len);
 
+/*
+ * Takes `n` full pages out of a sequence's row: `columns` are their numbers, ascending. Those
+ * behind move up, no byte of a page moves, and the pages are given back at once. The sequence has P
+ * tokens less for each: its length counts slots, not positions, from then on, and nothing behind
+ * the first of them is published. For token eviction, where a sequence is the row of one layer and
+ * KV head, in a cache of one full group. KVF_ERR_UNSUPPORTED with other groups, a sealed pool or
+ * media spans, or if the first page is published; KVF_ERR_ARGUMENT for columns that do not ascend,
+ * or pages that are not full of verified tokens; KVF_ERR_BUSY in an open plan or while a load into
+ * the sequence runs. O(pages of the row).
+ */
+kvf_status kvf_seq_remove_pages(kvf_cache *cache, kvf_seq seq, const uint32_t *columns, size_t n);
+
 /* Settles provisional tokens: those below `upto` are final, and may be published from now on. */
 kvf_status kvf_seq_verify(kvf_cache *cache, kvf_seq seq, uint32_t upto);
 

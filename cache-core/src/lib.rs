@@ -20,11 +20,12 @@
 //! Beside the data path, and linked only where they are used:
 //! - [`layout`]: what each byte of a page means. It knows no page by number.
 //! - [`planner`]: how many bytes tokens, sequences and pools take.
+//! - `evict` (feature `evict`): which tokens stay where there is no room for all. It knows slots and scores, and no cache.
 //! - `quant` (features `quant` and `quant-int`): codecs for keys and values, pure functions over the caller's slices.
 //!
 //! # Rules
-//! - No heap, no clock, no lock, no callback, no float but in `quant`, no global. Memory is lent ([`CacheStorage`]), time is
-//!   an argument.
+//! - No heap, no clock, no lock, no callback, no float but in `quant` and `evict`, no global. Memory is lent
+//!   ([`CacheStorage`]), time is an argument.
 //! - A call that fails changes nothing; [`Cache::digest`] shows it. Commit cannot fail.
 //! - The same calls give the same ids, plans, events and digest on every target.
 //! - A hit is confirmed by comparing tokens. A hash may propose a page, never decide.
@@ -83,6 +84,8 @@ mod config;
 mod digest;
 mod error;
 mod events;
+#[cfg(feature = "evict")]
+pub mod evict;
 mod export;
 mod fork;
 mod group;
@@ -104,6 +107,7 @@ mod quota;
 #[doc(hidden)]
 pub mod records;
 mod release;
+mod remove;
 mod retain;
 mod seal_schedule;
 mod sequence;

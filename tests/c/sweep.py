@@ -38,6 +38,7 @@ ROWS = {
     "kvf_seq_close": (IDLE, SEQ | {"mode": "KVF_CLOSE_DISCARD"}, {}),
     "kvf_seq_fork": (IDLE, SEQ | {"at": "3", "children": "out[2]"}, {BUILDING: BUSY, FINISHED: BUSY}),
     "kvf_seq_truncate": (IDLE, SEQ | {"len": "5"}, {BUILDING: BUSY, FINISHED: BUSY}),
+    "kvf_seq_remove_pages": (IDLE, SEQ | {"columns": "*in[0]"}, {BUILDING: BUSY, FINISHED: BUSY}),
     "kvf_seq_verify": (IDLE, SEQ | {"upto": "w.len"}, {}),
     "kvf_seq_add_spans": (IDLE, SEQ | {"spans": "in[1]"}, {}),
     "kvf_seq_append": (IDLE, SEQ | {"tokens": "in[2]", "report": "*out"}, {BUILDING: PLAN_STATE, FINISHED: PLAN_STATE}),

@@ -21,7 +21,7 @@ use kvfolio::{
 
 use crate::machine::{Copy, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time};
 use crate::mirror::Mirror;
-use crate::op::{Accept as Accepted, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
+use crate::op::{Accept as Accepted, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer, masked_columns};
 use crate::space_names::SpaceNames;
 use crate::spec::{IndexKind, Spec};
 use answers::refusal;
@@ -137,6 +137,10 @@ impl RustMachine {
             Op::Truncate { seq, len } => {
                 let id = self.seq(*seq);
                 done(self.cache().truncate(id, position(*len)))
+            }
+            Op::Remove { seq, first, mask } => {
+                let id = self.seq(*seq);
+                done(self.cache().remove_pages(id, &masked_columns(*first, *mask)))
             }
             Op::Close { seq, discard } => {
                 let id = self.seq(*seq);

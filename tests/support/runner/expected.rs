@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::device::{Chain, DeviceGroup, Protection, SimDevice};
 use crate::machine::{Event, EventKind, Machine, Oracle, Outcome, PageView, PlanView, Status, Value};
 use crate::model::{IndexKey, Model};
-use crate::op::{Op, Owner, Pos, Seq, Span};
+use crate::op::{Op, Owner, Pos, Seq, Span, masked_columns};
 use crate::spec::Spec;
 
 /// One entry of an open plan: sequence, count, tokens.
@@ -105,6 +105,14 @@ impl Expected {
             Op::Truncate { seq, len: Pos::At(len) } => {
                 if let Some((_, chain)) = self.chains.get_mut(seq) {
                     chain.truncate(*len as usize);
+                }
+            }
+            Op::Remove { seq, first, mask } => {
+                let step = self.spec.groups[0].page_tokens as usize;
+                if let Some((_, chain)) = self.chains.get_mut(seq) {
+                    for column in masked_columns(*first, *mask).into_iter().rev().map(|column| column as usize) {
+                        chain.drain(column * step..(column + 1) * step);
+                    }
                 }
             }
             Op::PlanFinish | Op::Reserve { .. } => {

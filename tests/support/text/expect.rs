@@ -18,6 +18,7 @@ fn subject(op: &Op) -> Option<Seq> {
         Op::Open { seq, .. }
         | Op::OpenTicket { seq, .. }
         | Op::Truncate { seq, .. }
+        | Op::Remove { seq, .. }
         | Op::PlanAdd { seq, .. }
         | Op::Reserve { seq, .. }
         | Op::Append { seq, .. }

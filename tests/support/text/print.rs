@@ -160,6 +160,7 @@ pub fn print_op(op: &Op) -> String {
             format!("EXPORT{}", seqs.iter().map(|seq| format!(" {}", print_seq(*seq))).collect::<String>())
         }
         Op::Ring { seq, group, columns } => format!("RING {} {group} {columns}", print_seq(*seq)),
+        Op::Remove { seq, first, mask } => format!("REMOVE {} {first} {mask}", print_seq(*seq)),
         Op::Seal { seq, group, upto } => format!("SEAL {} {group} {upto}", print_seq(*seq)),
         Op::Drain => "DRAIN".into(),
         Op::Check => "CHECK".into(),

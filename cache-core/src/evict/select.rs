@@ -1,0 +1,141 @@
+//! Which tokens stay: pure functions of slots, scores and the protected set.
+
+use super::error::EvictError;
+use super::order::key;
+use super::protect::Protected;
+use super::slots::{Slots, place};
+
+/// Keeps the `budget` best tokens: the others of the lowest (score, position) go, what is protected stays. Writes a word per
+/// column to `keep`, in the form of [`Slots::valid`], and gives the number of bits. Scores are one per slot.
+///
+/// O(live) for each token that goes if they are few; 17 passes over the candidates at most.
+///
+/// # Errors
+/// `Recent`, `Pins`, `Budget` of [`Protected::check`]; `Shape` where `scores` or `keep` are too short. Nothing is written then.
+pub fn keep_best(
+    slots: &Slots<'_>,
+    scores: &[f32],
+    protected: &Protected<'_>,
+    budget: u32,
+    keep: &mut [u64],
+) -> Result<u32, EvictError> {
+    keep_best_by(slots, of_slots(slots, scores)?, protected, budget, keep)
+}
+
+/// The same with scores that a function gives for slot and position.
+///
+/// # Errors
+/// As [`keep_best`].
+pub fn keep_best_by(
+    slots: &Slots<'_>,
+    score: impl Fn(u32, u32) -> f32 + Copy,
+    protected: &Protected<'_>,
+    budget: u32,
+    keep: &mut [u64],
+) -> Result<u32, EvictError> {
+    protected.check(budget)?;
+    let candidates = candidates(slots, score, protected);
+    let surplus = slots.live.saturating_sub(budget);
+    retain(slots, keep, lowest(&candidates, surplus), candidates)
+}
+
+/// Keeps what is protected and every token whose score is `threshold` or more; NaN goes. The rest as [`keep_best`]. With
+/// `recent` as the delay, a decision that was made when a token came is carried out when it leaves the newest ones. O(live).
+///
+/// # Errors
+/// `Recent`, `Pins`, `Shape` as [`keep_best`]; `Parameter` for a threshold that is NaN.
+pub fn keep_above(
+    slots: &Slots<'_>,
+    scores: &[f32],
+    protected: &Protected<'_>,
+    threshold: f32,
+    keep: &mut [u64],
+) -> Result<u32, EvictError> {
+    protected.check(u32::MAX)?;
+    if threshold.is_nan() {
+        return Err(EvictError::Parameter);
+    }
+    let candidates = candidates(slots, of_slots(slots, scores)?, protected);
+    retain(slots, keep, key(threshold, 0).checked_sub(1), candidates)
+}
+
+/// Adds to `keep` what `other` keeps: one set for all heads or layers that share a table. Gives the number of bits. O(columns).
+///
+/// # Errors
+/// `Shape` for lengths that differ.
+pub fn keep_union(keep: &mut [u64], other: &[u64]) -> Result<u32, EvictError> {
+    if keep.len() != other.len() {
+        return Err(EvictError::Shape);
+    }
+    keep.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
+    Ok(keep.iter().fold(0, |sum, word| sum.saturating_add(word.count_ones())))
+}
+
+/// Scores by slot.
+fn of_slots<'a>(slots: &Slots<'_>, scores: &'a [f32]) -> Result<impl Fn(u32, u32) -> f32 + Copy + use<'a>, EvictError> {
+    let scores = scores.get(..slots.rows as usize).ok_or(EvictError::Shape)?;
+    Ok(move |slot: u32, _| scores.get(slot as usize).copied().unwrap_or(f32::NAN))
+}
+
+/// (key, slot) of each live token that is not protected.
+fn candidates<'a>(
+    slots: &Slots<'a>,
+    score: impl Fn(u32, u32) -> f32 + Copy + 'a,
+    protected: &'a Protected<'a>,
+) -> impl Iterator<Item = (u64, u32)> + Clone {
+    let seen = slots.seen;
+    let free = slots.live().filter(move |&(_, position)| !protected.contains(position, seen));
+    free.map(move |(slot, position)| (key(score(slot, position), position), slot))
+}
+
+/// The key of the `n`-th lowest candidate, none for 0.
+fn lowest(candidates: &(impl Iterator<Item = (u64, u32)> + Clone), n: u32) -> Option<u64> {
+    const FEW: u32 = 4;
+    if n <= FEW {
+        // Keys differ: each pass finds the next one.
+        return (0..n).fold(None, |last, _| {
+            candidates.clone().map(|(key, _)| key).filter(|&key| last.is_none_or(|last| key > last)).min()
+        });
+    }
+    // Four bits at a time from the top: in which sixteenth of what is left the wanted one lies.
+    let (mut prefix, mut wanted) = (0_u64, n);
+    for shift in (0..64_u32).step_by(4).rev() {
+        let mut counts = [0_u32; 16];
+        let above = u64::MAX.checked_shl(shift.saturating_add(4)).unwrap_or(0);
+        for (key, _) in candidates.clone().filter(|(key, _)| key & above == prefix) {
+            let digit = key.wrapping_shr(shift) & 15;
+            if let Some(count) = counts.get_mut(usize::try_from(digit).unwrap_or(0)) {
+                *count = count.saturating_add(1);
+            }
+        }
+        for (digit, count) in (0_u64..).zip(counts) {
+            if wanted <= count {
+                prefix |= digit << shift;
+                break;
+            }
+            wanted = wanted.saturating_sub(count);
+        }
+    }
+    Some(prefix)
+}
+
+/// What is valid, without candidates up to a key.
+fn retain(
+    slots: &Slots<'_>,
+    keep: &mut [u64],
+    last: Option<u64>,
+    candidates: impl Iterator<Item = (u64, u32)>,
+) -> Result<u32, EvictError> {
+    let columns = slots.columns() as usize;
+    let (kept, valid) = keep.get_mut(..columns).zip(slots.valid.get(..columns)).ok_or(EvictError::Shape)?;
+    kept.copy_from_slice(valid);
+    if let Some(last) = last {
+        for (_, slot) in candidates.filter(|&(key, _)| key <= last) {
+            let (column, mask) = place(slot, slots.page_tokens);
+            if let Some(word) = kept.get_mut(column) {
+                *word &= !mask;
+            }
+        }
+    }
+    Ok(kept.iter().fold(0, |sum, word| sum.saturating_add(word.count_ones())))
+}
