@@ -18,7 +18,7 @@ impl Bounds {
     pub const NONE: Self = Self { least: 1, most: u32::MAX };
 }
 
-/// The same for all, and what is left over to the first ones: `total` tokens. O(layers).
+/// The same for all, and what is left over to the first ones: `total` tokens. O(layers^2).
 ///
 /// # Errors
 /// `Parameter` for fewer tokens than layers, or no layer.
