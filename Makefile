@@ -32,12 +32,14 @@ header:
 	cargo run -q -p xtask -- header
 
 # Ten million random groups per codec: bounds, published formulas, and rows in every instruction set against the codec. Ten
-# minutes on two cores; a million takes one. Then a million random operations per configuration: model, Rust API and C ABI
+# minutes on two cores; a million takes one. A million steps of streams of evicted tokens over pages. Then a million random operations per configuration: model, Rust API and C ABI
 # in lock-step, an hour and a half.
 soak: export KVF_GROUPS ?= 10000000
+soak: export KVF_STEPS ?= 1000000
 soak:
 	cargo test --release -q -p kvfolio --all-features --test quant -- bounds:: reference:: certified::
 	cargo test --release -q -p kvfolio-kernels --test rows every_instruction_set
+	cargo test --release -q -p kvfolio --all-features --test evict paged::
 	cargo run --release -q -p kvfolio-tests --bin kvf-soak -- --ops 1000000
 
 # The fuzz targets, FUZZ_SECONDS each; what they find stays in target/fuzz. See tests/FUZZING.md.

@@ -5,6 +5,8 @@ mod budgets;
 mod compaction;
 mod conformance;
 mod faults;
+#[cfg(feature = "alloc")]
+mod paged;
 mod policies;
 mod select;
 mod sound;
