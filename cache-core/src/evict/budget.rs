@@ -81,7 +81,7 @@ pub fn by_weight(
         // Those below are given more than their share, those above less: whichever is more in sum is settled first.
         let excess = |layer| {
             let share = shares.scaled(weight(layer));
-            let clamped = share.clamp(shares.whole(least), shares.whole(most));
+            let clamped = share.max(shares.whole(least)).min(shares.whole(most));
             (clamped.saturating_sub(share), share.saturating_sub(clamped))
         };
         let (below, above) = sharing(budgets)
@@ -138,16 +138,27 @@ impl Shares {
     fn settle(&self, weight: impl Fn(u32) -> u64, budgets: &mut [u32]) {
         let divided = |layer| {
             let share = self.scaled(weight(layer));
-            (share.checked_div(self.sum).unwrap_or(0), share.checked_rem(self.sum).unwrap_or(0))
+            divide(share, self.sum)
         };
-        let floors = sharing(budgets).fold(0_u128, |sum, layer| sum.saturating_add(divided(layer).0));
+        let floors = sharing(budgets).fold(0_u128, |sum, layer| sum.saturating_add(divided(layer).0.into()));
         // The last one that gets a token more: each pass finds the next.
         let order = |layer| (Reverse(divided(layer).1), layer);
         let last = (0..self.left.saturating_sub(floors))
             .fold(None, |last, _| sharing(budgets).map(order).filter(|at| last.is_none_or(|last| *at > last)).min());
         for (layer, budget) in (0..).zip(budgets.iter_mut()).filter(|(_, budget)| **budget == SHARING) {
-            let more = u128::from(last.is_some_and(|last| order(layer) <= last));
+            let more = u64::from(last.is_some_and(|last| order(layer) <= last));
             *budget = u32::try_from(divided(layer).0.saturating_add(more)).unwrap_or(u32::MAX);
         }
     }
+}
+
+/// Quotient and rest of a number below 2^88 by one up to 2^56, byte by byte: what divides 128 bits is no part of a processor,
+/// but of the compiler's library.
+fn divide(value: u128, by: u128) -> (u64, u64) {
+    let by = u64::try_from(by).unwrap_or(u64::MAX);
+    value.to_be_bytes().iter().skip(5).fold((0, 0), |(quotient, rest): (u64, u64), &byte| {
+        let digits = rest << 8 | u64::from(byte);
+        let digit = digits.checked_div(by).unwrap_or(0);
+        (quotient << 8 | digit, digits.checked_rem(by).unwrap_or(0))
+    })
 }

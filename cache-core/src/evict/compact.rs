@@ -22,7 +22,7 @@ pub struct SlotMove {
 /// What a compaction does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
-    /// Moves that were written.
+    /// Moves.
     pub moves: u32,
     /// Slots in use afterwards.
     pub rows: u32,
@@ -45,15 +45,28 @@ pub const fn is_sparse(slots: &Slots<'_>, percent: u32) -> bool {
     needed < columns && (slots.live as u64).saturating_mul(100) <= held
 }
 
-/// Plans the moves that close all holes, ascending; units of `group` slots, which divides P, move as a whole where one of
+/// Plans the moves that close all holes: writes them to `moves`, of which `live` are always enough. As [`plan_moves`].
+///
+/// # Errors
+/// `Parameter` for a group that does not divide P; `Shape` for too few moves.
+pub fn plan_compaction(slots: &Slots<'_>, group: u32, moves: &mut [SlotMove]) -> Result<Compaction, EvictError> {
+    let mut room = moves.iter_mut();
+    let mut is_short = false;
+    let plan = plan_moves(slots, group, |each| match room.next() {
+        Some(at) => *at = each,
+        None => is_short = true,
+    })?;
+    if is_short { Err(EvictError::Shape) } else { Ok(plan) }
+}
+
+/// Tells `take` the moves that close all holes, ascending; units of `group` slots, which divides P, move as a whole where one of
 /// them is live, and keep their holes. None moves to where another still has to move from. O(rows).
 ///
 /// # Errors
-/// `Parameter` for a group that does not divide P; `Shape` for too few moves, of which `live` are always enough.
-pub fn plan_compaction(slots: &Slots<'_>, group: u32, moves: &mut [SlotMove]) -> Result<Compaction, EvictError> {
+/// `Parameter` for a group that does not divide P.
+pub fn plan_moves(slots: &Slots<'_>, group: u32, mut take: impl FnMut(SlotMove)) -> Result<Compaction, EvictError> {
     let mut plan = Compaction { first_written: u32::MAX, ..Compaction::default() };
     let mut last: Option<SlotMove> = None;
-    let mut room = moves.iter_mut();
     for step in units(slots, group)? {
         plan.rows = step.to.saturating_add(step.count);
         if step.from == step.to {
@@ -72,13 +85,13 @@ pub fn plan_compaction(slots: &Slots<'_>, group: u32, moves: &mut [SlotMove]) ->
         if joined.is_none()
             && let Some(done) = last
         {
-            *room.next().ok_or(EvictError::Shape)? = done;
+            take(done);
             plan.moves = plan.moves.saturating_add(1);
         }
         last = Some(joined.unwrap_or(step));
     }
     if let Some(done) = last {
-        *room.next().ok_or(EvictError::Shape)? = done;
+        take(done);
         plan.moves = plan.moves.saturating_add(1);
     }
     plan.columns = plan.rows.div_ceil(slots.page_tokens.max(1));

@@ -24,20 +24,35 @@ pub fn by_head_scores(
     heads: &[Head<'_>],
     budgets: &mut [u32],
 ) -> Result<(), EvictError> {
+    by_scores_of(mean, floor, protected, heads.iter().copied(), budgets)
+}
+
+/// The same for heads that an iterator gives, each time anew.
+///
+/// # Errors
+/// As [`by_head_scores`].
+pub fn by_scores_of<'a>(
+    mean: u32,
+    floor: u32,
+    protected: &Protected<'_>,
+    heads: impl Iterator<Item = Head<'a>> + Clone,
+    budgets: &mut [u32],
+) -> Result<(), EvictError> {
     protected.check(floor)?;
     if floor > mean {
         return Err(EvictError::Parameter);
     }
-    if heads.len() != budgets.len() || heads.iter().any(|(slots, scores)| scores.len() < slots.rows as usize) {
+    let is_short = |(slots, scores): Head<'_>| scores.len() < slots.rows as usize;
+    if heads.clone().count() != budgets.len() || heads.clone().any(is_short) {
         return Err(EvictError::Shape);
     }
-    let total = u64::from(mean).saturating_mul(heads.len() as u64);
+    let total = u64::from(mean).saturating_mul(budgets.len() as u64);
     let kept = |head: &Head<'_>, bound| kept_from(head, protected, bound).max(floor.min(head.0.live));
-    let sum = |bound| heads.iter().fold(0_u64, |sum, head| sum.saturating_add(kept(head, bound).into()));
+    let sum = |bound| heads.clone().fold(0_u64, |sum, head| sum.saturating_add(kept(&head, bound).into()));
     // The highest key such that keeping all from there on is too much.
     let mut bound = 0;
     if sum(bound) <= total {
-        budgets.iter_mut().zip(heads).for_each(|(budget, (slots, _))| *budget = slots.live);
+        budgets.iter_mut().zip(heads.clone()).for_each(|(budget, (slots, _))| *budget = slots.live);
         return Ok(());
     }
     for bit in (0..64).rev() {
@@ -48,9 +63,9 @@ pub fn by_head_scores(
     }
     let above = bound.saturating_add(1);
     let mut left = total.saturating_sub(sum(above));
-    for (budget, head) in budgets.iter_mut().zip(heads) {
-        *budget = kept(head, above);
-        if left > 0 && kept(head, bound) > *budget {
+    for (budget, head) in budgets.iter_mut().zip(heads.clone()) {
+        *budget = kept(&head, above);
+        if left > 0 && kept(&head, bound) > *budget {
             *budget = budget.saturating_add(1);
             left = left.saturating_sub(1);
         }

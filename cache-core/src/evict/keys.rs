@@ -79,6 +79,8 @@ impl KeySum<'_> {
     }
 }
 
-fn norm(x: &[f32]) -> f32 {
+/// The length of a vector. O(d).
+#[must_use]
+pub fn norm(x: &[f32]) -> f32 {
     libm::sqrtf(x.iter().fold(0.0, |sum, x| sum + x * x))
 }

@@ -56,11 +56,11 @@ mod sound;
 mod stream;
 
 pub use budget::{Bounds, by_weight, pyramid, uniform};
-pub use compact::{Compaction, SlotMove, is_sparse, plan_compaction};
+pub use compact::{Compaction, SlotMove, is_sparse, plan_compaction, plan_moves};
 pub use error::EvictError;
 pub use h2o::{H2o, Tova};
-pub use heads::{Head, by_head_scores};
-pub use keys::{KeySum, keydiff_scores, knorm_scores};
+pub use heads::{Head, by_head_scores, by_scores_of};
+pub use keys::{KeySum, keydiff_scores, knorm_scores, norm};
 pub use learned::{FEATURES, FeatureInputs, Mlp, features, learned_scores};
 pub use meter::{Meter, mass_of_lse, mass_of_row, output_error};
 pub use observe::{Observation, Reduce};

@@ -27,11 +27,11 @@ impl Protected<'_> {
     /// Nothing but the newest token.
     pub const NEWEST: Self = Self { pins: &[], sinks: 0, recent: 1 };
 
-    /// Checks it against a budget of tokens. O(pins).
+    /// The tokens that it takes of a budget: sinks, recent and what is pinned behind the sinks. O(pins).
     ///
     /// # Errors
-    /// `Recent`, `Pins`; `Budget` where sinks, recent and what is pinned behind the sinks are more than `budget`.
-    pub fn check(&self, budget: u32) -> Result<(), EvictError> {
+    /// `Recent`, `Pins`.
+    pub fn tokens(&self) -> Result<u32, EvictError> {
         if self.recent == 0 {
             return Err(EvictError::Recent);
         }
@@ -44,8 +44,16 @@ impl Protected<'_> {
             end = pin.end;
             pinned = pinned.saturating_add(pin.end.saturating_sub(pin.start.max(self.sinks)));
         }
-        let protected = self.sinks.saturating_add(self.recent).saturating_add(pinned);
-        if budget == 0 || protected > budget { Err(EvictError::Budget { protected }) } else { Ok(()) }
+        Ok(self.sinks.saturating_add(self.recent).saturating_add(pinned))
+    }
+
+    /// Checks it against a budget of tokens. O(pins).
+    ///
+    /// # Errors
+    /// `Recent`, `Pins`; `Budget` where its [tokens](Self::tokens) are more than `budget`.
+    pub fn check(&self, budget: u32) -> Result<(), EvictError> {
+        let protected = self.tokens()?;
+        if protected > budget { Err(EvictError::Budget { protected }) } else { Ok(()) }
     }
 
     /// Whether a position is in the set, once `seen` positions are there. O(pins).

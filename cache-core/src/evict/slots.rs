@@ -1,5 +1,8 @@
 //! A stream's slots, read-only: which hold live tokens, and of which positions.
 
+use super::error::EvictError;
+use super::stream::Counters;
+
 /// Slots of one stream in the order of its row of pages: slot `s` is offset `s mod P` of column `s / P`.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots<'a> {
@@ -18,6 +21,60 @@ pub struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
+    /// The slots that `counters` and the arrays of a [`Stream`](super::Stream) describe. O(1): [`Self::check`] looks at the
+    /// arrays.
+    ///
+    /// # Errors
+    /// `Shape`, `Stream`.
+    pub fn new(
+        page_tokens: u32,
+        counters: Counters,
+        valid: &'a [u64],
+        positions: &'a [u32],
+    ) -> Result<Self, EvictError> {
+        let slots = u32::try_from(valid.len()).ok().and_then(|columns| columns.checked_mul(page_tokens));
+        let slots = slots.filter(|_| page_tokens.is_power_of_two() && page_tokens <= 64).ok_or(EvictError::Shape)?;
+        if positions.len() != slots as usize {
+            return Err(EvictError::Shape);
+        }
+        let Counters { seen, live, rows } = counters;
+        if rows > slots || live > rows || live > seen {
+            return Err(EvictError::Stream);
+        }
+        Ok(Self { page_tokens, seen, live, rows, valid, positions })
+    }
+
+    /// Checks the invariants of a stream. O(rows^2) for positions out of order, O(rows) otherwise.
+    ///
+    /// # Errors
+    /// `Stream`.
+    pub fn check(&self) -> Result<(), EvictError> {
+        let beyond = (0_u32..).zip(self.valid).any(|(column, word)| word & !self.used_bits(column) != 0);
+        let live = self.live().fold(0_u32, |n, _| n.saturating_add(1));
+        let ascending = self.live().map(|(_, position)| position).is_sorted_by(|a, b| a < b);
+        let differ = || {
+            let mut rest = self.live();
+            while let Some((_, position)) = rest.next() {
+                if rest.clone().any(|(_, other)| other == position) {
+                    return false;
+                }
+            }
+            true
+        };
+        let in_range = self.live().all(|(_, position)| position < self.seen);
+        if beyond || live != self.live || !in_range || !(ascending || differ()) {
+            Err(EvictError::Stream)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Which offsets of a column are in use.
+    pub(super) fn used_bits(&self, column: u32) -> u64 {
+        let first = column.saturating_mul(self.page_tokens);
+        low_bits(self.rows.saturating_sub(first).min(self.page_tokens))
+    }
+
     /// Columns in use.
     #[must_use]
     pub const fn columns(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! The state of one stream: which slots of a row hold which tokens.
 
 use super::error::EvictError;
-use super::slots::{Slots, bits, low_bits, place};
+use super::slots::{Slots, bits, place};
 
 /// The three counters of a stream, never mixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,14 +55,10 @@ impl<'a> Stream<'a> {
         features: &'a mut [f32],
         channels: u32,
     ) -> Result<Self, EvictError> {
-        let slots = u32::try_from(valid.len()).ok().and_then(|columns| columns.checked_mul(page_tokens));
-        let slots = slots.filter(|_| page_tokens.is_power_of_two() && page_tokens <= 64).ok_or(EvictError::Shape)?;
-        let floats = u64::from(slots).saturating_mul(channels.into());
-        if positions.len() != slots as usize || features.len() as u64 != floats {
+        Slots::new(page_tokens, counters, valid, positions)?;
+        let slots = u32::try_from(positions.len()).map_err(|_| EvictError::Shape)?;
+        if features.len() as u64 != u64::from(slots).saturating_mul(channels.into()) {
             return Err(EvictError::Shape);
-        }
-        if counters.rows > slots || counters.live > counters.rows || counters.live > counters.seen {
-            return Err(EvictError::Stream);
         }
         Ok(Self { page_tokens, counters, valid, positions, features, capacity: slots })
     }
@@ -104,7 +100,8 @@ impl<'a> Stream<'a> {
     /// Takes up `count` tokens, whose features are 0; `place` is told the slot of each, in order. O(columns + count).
     ///
     /// # Errors
-    /// `Full`, `Position`; nothing has changed then.
+    /// `Full`, `Position`; `Stream` where holes are to be reused and are not as many as the counters say. Nothing has changed
+    /// then.
     pub fn append(&mut self, count: u32, placement: Placement, mut place: impl FnMut(u32)) -> Result<(), EvictError> {
         self.append_with(count, placement, &mut |_, slot| place(slot))
     }
@@ -123,6 +120,9 @@ impl<'a> Stream<'a> {
         let rows = self.counters.rows.saturating_add(count.saturating_sub(holes));
         if rows > self.capacity() {
             return Err(EvictError::Full);
+        }
+        if holes > 0 && holes > self.holes() {
+            return Err(EvictError::Stream);
         }
         let first = self.counters.seen;
         let mut next = first;
@@ -205,25 +205,7 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// `Stream`.
     pub fn check(&self) -> Result<(), EvictError> {
-        let slots = self.slots();
-        let beyond = (0_u32..).zip(self.valid.iter()).any(|(column, word)| word & !self.used_bits(column) != 0);
-        let live = slots.live().fold(0_u32, |n, _| n.saturating_add(1));
-        let ascending = slots.live().map(|(_, position)| position).is_sorted_by(|a, b| a < b);
-        let differ = || {
-            let mut rest = slots.live();
-            while let Some((_, position)) = rest.next() {
-                if rest.clone().any(|(_, other)| other == position) {
-                    return false;
-                }
-            }
-            true
-        };
-        let in_range = slots.live().all(|(_, position)| position < slots.seen);
-        if beyond || live != slots.live || !in_range || !(ascending || differ()) {
-            Err(EvictError::Stream)
-        } else {
-            Ok(())
-        }
+        self.slots().check()
     }
 
     /// A live token of a position at a slot.
@@ -237,16 +219,17 @@ impl<'a> Stream<'a> {
         features.for_each(|feature| *feature = 0.0);
     }
 
-    /// The lowest slot of a column that is in use and holds no live token.
-    fn first_hole(&self, column: u32) -> Option<u32> {
-        let bit = bits(self.used_bits(column) & !self.valid.get(column as usize)?).next()?;
-        Some(column.saturating_mul(self.page_tokens).saturating_add(bit))
+    /// Slots in use that hold no live token, counted.
+    fn holes(&self) -> u32 {
+        let slots = self.slots();
+        let words = (0..slots.columns()).zip(slots.valid);
+        words.fold(0, |sum, (column, word)| sum.saturating_add((slots.used_bits(column) & !word).count_ones()))
     }
 
-    /// Which offsets of a column are in use.
-    fn used_bits(&self, column: u32) -> u64 {
-        let first = column.saturating_mul(self.page_tokens);
-        low_bits(self.counters.rows.saturating_sub(first).min(self.page_tokens))
+    /// The lowest slot of a column that is in use and holds no live token.
+    fn first_hole(&self, column: u32) -> Option<u32> {
+        let bit = bits(self.slots().used_bits(column) & !self.valid.get(column as usize)?).next()?;
+        Some(column.saturating_mul(self.page_tokens).saturating_add(bit))
     }
 
     /// Moves what `count` slots hold down to others.
@@ -282,8 +265,11 @@ impl<'a> Stream<'a> {
 
 /// Copies `count` items down.
 fn shift<T: Copy>(array: &mut [T], from: u32, to: u32, count: u32) {
-    let end = from.saturating_add(count) as usize;
-    if from != to && end <= array.len() && to <= from {
-        array.copy_within(from as usize..end, to as usize);
+    let (end, gap) = (from.saturating_add(count) as usize, from.saturating_sub(to) as usize);
+    if let Some(part) = array.get_mut(to as usize..end)
+        && gap > 0
+        && gap <= part.len()
+    {
+        part.copy_within(gap.., 0);
     }
 }

@@ -246,3 +246,25 @@ fn streams_of_other_arrays_are_refused() {
     positions[4] = rng.below(4);
     assert_eq!(check(good, &mut valid, &mut positions, &mut features), Err(EvictError::Stream), "a position twice");
 }
+
+/// Two holes, where the counters say that there are three: filling them must neither hang nor change anything.
+#[test]
+fn holes_that_are_not_there_are_not_reused() {
+    let counters = Counters { seen: 8, live: 5, rows: 8 };
+    let (mut valid, mut positions, mut features) = ([0b1111, 0b1001], [0, 1, 2, 3, 4, 5, 6, 7], [1.0; 8]);
+    let mut stream = Stream::new(4, counters, &mut valid, &mut positions, &mut features, 1).unwrap();
+    assert_eq!(stream.append(3, Placement::Reuse, |_| ()), Err(EvictError::Stream));
+    assert_eq!(stream.counters(), counters);
+    assert_eq!((valid, features), ([0b1111, 0b1001], [1.0; 8]));
+}
+
+/// Numbers of reasons are part of the C interface.
+#[test]
+fn reasons_have_numbers_and_texts() {
+    let budget = EvictError::Budget { protected: 5 };
+    assert_eq!((EvictError::Shape.number(), budget.number(), EvictError::Layout.number()), (1, 7, 12));
+    let texts: Vec<_> = (1..=12).map(|number| EvictError::c_text_of(number).unwrap()).collect();
+    assert!(texts.iter().enumerate().all(|(i, text)| !texts[..i].contains(text)));
+    assert_eq!((EvictError::c_text_of(0), EvictError::c_text_of(13)), (None, None));
+    assert!(budget.to_string().ends_with("protected, which are 5"));
+}
