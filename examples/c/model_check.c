@@ -61,6 +61,8 @@ static const struct mode {
     { "serve", check_serve, 0, 0 },
     { "fewshot", check_fewshot, 0, 1 },
     { "formats", check_formats, 0, 0 },
+    { "evict", check_evict, 0, 0 },
+    { "holes", check_holes, 0, 0 },
     { "share", check_share, 0, 0 },
     { "bench", run_bench, 0, 0 },
 };

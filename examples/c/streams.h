@@ -65,8 +65,8 @@ int streams_compact(struct cache *cache, uint64_t sequence, struct error *error)
  */
 struct streams_watch {
     void *user;
-    void (*tell)(void *user, const struct streams_view *view, int stream, int position, const float *probabilities,
-                 int slots);
+    void (*tell)(void *user, const struct streams_view *view, int chat, int stream, int position,
+                 const float *probabilities, int slots);
 };
 void streams_watch(struct cache *cache, const struct streams_watch *watch);
 

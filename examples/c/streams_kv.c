@@ -57,7 +57,7 @@ static int32_t attend_one(struct streams *s, int chat, int head, int i, const st
                                      scores.sums || scores.probabilities ? &scores : NULL, &work);
     if (status == KVF_KERNEL_OK && s->watch.tell) {
         const struct streams_view view = { stream_of(s, chat, stream), row->table.entries, s->pages, s->attention };
-        s->watch.tell(s->watch.user, &view, stream, s->rows[i].position, scores.probabilities, s->slots);
+        s->watch.tell(s->watch.user, &view, chat, stream, s->rows[i].position, scores.probabilities, s->slots);
     }
     return status;
 }
