@@ -21,7 +21,7 @@
  * Rules that hold for every function
  *   1. The answer is a kvf_status: KVF_OK (0) or a positive code. A call that fails changes nothing
  *      and writes nothing, except a kvf_shortage, a needed length, the field of a configuration or
- *      the reason why a layout is refused, where the function says so.
+ *      the reason why a layout or an eviction is refused, where the function says so.
  *   2. The library does not allocate, lock, read a clock, print, or keep a pointer to the caller's
  *      data or functions. It has no global state: caches are independent of each other.
  *   3. Functions with a "const kvf_cache *" only read: several threads may call them at the same
@@ -1015,7 +1015,7 @@ kvf_status kvf_cache_check(const kvf_cache *cache, uint32_t level, uint32_t *scr
  * state what is wanted, get every offset, and use the struct on the host and on the device. What
  * would be unsound is refused here, not found later as garbage. They need no cache and may be
  * called from any thread at any time. A library built without its feature "layout" lacks this
- * section and the next.
+ * section and all behind it.
  *
  *     page    layer 0 | layer 1 | ...
  *     layer   K codes | K scales | K zeros | V codes | V scales | V zeros      MLA: latent ... | rope
@@ -1282,6 +1282,500 @@ typedef struct kvf_memory_report {
  */
 kvf_status kvf_memory_estimate(const kvf_memory_group *groups, size_t n, uint64_t tokens,
                                uint64_t budget, kvf_memory_report *report);
+
+/* =================================================================================================
+ * 15. Token eviction: streams
+ *
+ * Which tokens of a row stay when there is no room for all, and how pages follow. These functions
+ * know no cache: they work on arrays of the caller, one kvf_stream for each row of pages, and may
+ * be called from several threads for different streams. A library built without its feature "evict"
+ * lacks this section and those behind it.
+ *
+ *     append     kvf_stream_append says to which slots the keys and values of new tokens go
+ *     score      kvf_evict_h2o_observe and others keep a float per slot; or the caller writes the array
+ *     keep       kvf_evict_keep_best: the budget's best tokens, and what is protected, as a bit per slot
+ *     remove     kvf_stream_retain makes holes, which kernels mask by `valid`;
+ *                kvf_stream_drop_dead_columns gives up pages without a live token;
+ *                KVF_PLACE_REUSE writes new tokens into holes, kvf_stream_plan_compaction closes them
+ *
+ * Positions of what stays never change. [rows] in a comment: as many elements as the stream has
+ * rows; [used]: as many words as it has columns in use, (rows + P - 1) / P. A score of a slot
+ * without a live token has no meaning. Streams, scores of H2O, sums of keys, and the kept set of
+ * kvf_evict_keep_union are read as well as written.
+ *
+ * `reason`, which may be NULL, gets the number of the rule that was broken, KVF_EVICT_*, where a
+ * call fails with KVF_ERR_ARGUMENT, KVF_ERR_UNSUPPORTED, KVF_ERR_LAYOUT, KVF_RETRY or KVF_NEVER
+ * because of one.
+ * ================================================================================================= */
+
+#define KVF_EVICT_SHAPE 1            /* Arrays are shorter than what they describe, or P is not
+                                      * 1, 2, 4, ... 64. */
+#define KVF_EVICT_STREAM 2           /* The counters of the stream do not fit its arrays. */
+#define KVF_EVICT_FULL 3             /* No slot is left: evict, and reuse or compact. */
+#define KVF_EVICT_POSITION 4         /* More tokens than positions. */
+#define KVF_EVICT_RECENT 5           /* `recent` is 0. */
+#define KVF_EVICT_PINS 6             /* Pins are empty, overlap or do not ascend. */
+#define KVF_EVICT_BUDGET 7           /* The budget is less than what is protected. */
+#define KVF_EVICT_OBSERVATION 8      /* An observation of another shape, or of a kind that the
+                                      * policy does not take. */
+#define KVF_EVICT_PARAMETER 9        /* A parameter out of its range. */
+#define KVF_EVICT_GROUP_OF_TOKENS 10 /* Tokens of a quantised group along tokens are not
+                                      * overwritten or moved one by one. */
+#define KVF_EVICT_KEYS 11            /* Keys after RoPE, quantised or rotated, cannot be turned
+                                      * to another position. */
+#define KVF_EVICT_LAYOUT 12          /* Not a layout that kvf_layout_make has made. */
+#define KVF_PLACE_BEHIND 0           /* Behind the last slot: slots stay in the order of
+                                      * positions. */
+#define KVF_PLACE_REUSE 1            /* Into holes first, the lowest first. Masks must then go by
+                                      * position. */
+#define KVF_POSITION_ABSOLUTE 0      /* Keys and queries are seen at their own position. The next
+                                      * query's is `seen`. */
+#define KVF_POSITION_RANK 1          /* They are seen at their rank among live tokens. The next
+                                      * query's is `live`. */
+
+/* The rule with the number that a `reason` got, in words. "unknown reason" for other numbers. */
+const char *kvf_evict_reason_text(uint32_t reason);
+
+/*
+ * The slots of one row of pages: of a sequence, and of one layer or KV head or all that share a
+ * table. Slot s is offset s % P of column s / P. All zero but for arrays and their sizes = nothing
+ * there yet. Every call reads the struct, calls that take it without "const" write `seen`, `live`
+ * and `rows`, and nothing of it is kept between calls.
+ */
+typedef struct kvf_stream {
+    uint32_t struct_size; /* sizeof(kvf_stream) */
+    uint32_t page_tokens; /* P, tokens per page: 1, 2, 4, ... 64. */
+    uint32_t seen;        /* Position of the token that comes next. Only append and truncate
+                           * change it. */
+    uint32_t live;        /* Tokens that are kept. */
+    uint32_t rows;        /* Slots in use: live ones and holes. */
+    uint32_t columns;     /* Columns that the arrays have room for. */
+    uint32_t channels;    /* Numbers that each slot has in `features`. 0 = none. */
+    uint32_t reserved;    /* 0 */
+    uint64_t *valid;      /* [columns]: bit o of word c says that offset o of column c holds a
+                           * live token. Bits from `rows` on are 0. */
+    uint32_t *positions;  /* [columns * P]: position of the token of each slot. Without meaning
+                           * where none is live. */
+    float *features;      /* [channels][columns * P]: numbers that stay with their tokens when
+                           * these move, such as scores. Appended tokens begin with 0. */
+} kvf_stream;
+
+/*
+ * Checks that counters, bits and positions of a stream belong together: KVF_OK, or
+ * KVF_ERR_ARGUMENT. Other calls check what can be checked in O(1). O(rows), O(rows^2) where slots
+ * are not in the order of positions.
+ */
+kvf_status kvf_stream_check(const kvf_stream *stream, uint32_t *reason);
+
+/*
+ * Takes up `count` tokens, at positions from `seen` on. `new_slots` [count], which may be NULL,
+ * gets the slot of each, in order: write its key and value there. `placement` is KVF_PLACE_*.
+ * KVF_RETRY where no slot is left, KVF_NEVER where `count` is more than the arrays ever hold, or 32
+ * bits can number. O(used + count).
+ */
+kvf_status kvf_stream_append(kvf_stream *stream, uint32_t count, uint32_t placement,
+                             uint32_t *new_slots, uint32_t *reason);
+
+/*
+ * Takes back all tokens from position `len` on, such as drafts that were not accepted. Evicted ones
+ * do not come back. KVF_ERR_ARGUMENT for a position that was not seen. O(rows).
+ */
+kvf_status kvf_stream_truncate(kvf_stream *stream, uint32_t len, uint32_t *reason);
+
+/* Makes holes of what `keep` [used] does not keep. O(used). */
+kvf_status kvf_stream_retain(kvf_stream *stream, const uint64_t *keep, uint32_t *reason);
+
+/*
+ * Takes columns without a live token out of the row, and those behind them move up: no byte of a
+ * page moves, only the row gets shorter. `dead` gets the numbers that these columns had before,
+ * ascending: their pages are free. `n` gets how many, or on KVF_ERR_SHORT_BUFFER how many there
+ * would be; nothing has changed then. O(rows).
+ */
+kvf_status kvf_stream_drop_dead_columns(kvf_stream *stream, uint32_t *dead, size_t cap, size_t *n,
+                                        uint32_t *reason);
+
+/*
+ * The position of the next query; `mode` is KVF_POSITION_*. Where it is not below `max_positions`,
+ * which is what the model was made for: KVF_RETRY for ranks, after eviction, and KVF_NEVER for
+ * absolute positions. O(1).
+ */
+kvf_status kvf_stream_next_position(const kvf_stream *stream, uint32_t mode,
+                                    uint32_t max_positions, uint32_t *position, uint32_t *reason);
+
+/*
+ * With KVF_POSITION_RANK: by how many positions the key of each slot, rotated to its own, is to be
+ * rotated further. `deltas` [rows] gets rank - position, never above 0, and 0 for slots without a
+ * live token. Always rotate the key as it was first stored. O(rows), O(rows^2) where slots are not
+ * in the order of positions.
+ */
+kvf_status kvf_stream_deltas(const kvf_stream *stream, int32_t *deltas, uint32_t *reason);
+
+/* =================================================================================================
+ * 16. Token eviction: compaction
+ *
+ * Closing holes by moving rows of bytes. Plan, which changes nothing; move the bytes of keys and
+ * values, in the order of the moves; commit, which moves positions and features alike. What a page
+ * layout allows is told by kvf_evict_check: where groups of tokens are quantised together, they
+ * move together, kvf_evict_move_unit of them.
+ * ================================================================================================= */
+
+#define KVF_REMOVE_HOLE 0    /* A hole, masked until its page has no live token. Nothing is
+                              * copied. */
+#define KVF_REMOVE_REPLACE 1 /* The next token is written there: KVF_PLACE_REUSE. */
+#define KVF_REMOVE_COMPACT 2 /* Holes are closed now and then by moves. */
+
+/*
+ * `sparse` gets 1 where closing the holes frees a page and at most `percent` of the slots of all
+ * columns in use are live, else 0. O(1).
+ */
+kvf_status kvf_stream_is_sparse(const kvf_stream *stream, uint32_t percent, uint32_t *sparse,
+                                uint32_t *reason);
+
+/*
+ * `count` rows of bytes move from slot `from` of the row to slot `to`, which is lower. Neither
+ * range crosses a page. Record.
+ */
+typedef struct kvf_slot_move {
+    uint32_t from;  /* First source slot. */
+    uint32_t to;    /* First target slot. */
+    uint32_t count; /* Slots. */
+} kvf_slot_move;
+
+/* What a compaction does. */
+typedef struct kvf_compaction {
+    uint32_t struct_size;   /* sizeof(kvf_compaction), set by the caller */
+    uint32_t rows;          /* Slots in use afterwards. */
+    uint32_t columns;       /* Columns in use afterwards. */
+    uint32_t freed;         /* Columns, behind those, that are no longer needed. */
+    uint32_t first_written; /* First column that is written: copy pages from there to `columns`
+                             * first where others share them. Equal to `columns` where nothing
+                             * moves. */
+} kvf_compaction;
+
+/*
+ * Plans the moves that close all holes, ascending: none moves to where another still has to move
+ * from, so they can be carried out in place, one after the other. Units of `group` slots (1, or a
+ * power of two up to P) with a live slot move as a whole and keep their holes. `moves`: `live` are
+ * always enough. `n` gets how many, or on KVF_ERR_SHORT_BUFFER how many there would be. O(rows).
+ */
+kvf_status kvf_stream_plan_compaction(const kvf_stream *stream, uint32_t group,
+                                      kvf_slot_move *moves, size_t cap, size_t *n,
+                                      kvf_compaction *report, uint32_t *reason);
+
+/*
+ * Carries out in positions and features what kvf_stream_plan_compaction with the same group
+ * planned, once the bytes have moved. Pages of the last `freed` columns are free. O(rows).
+ */
+kvf_status kvf_stream_commit_compaction(kvf_stream *stream, uint32_t group, uint32_t *reason);
+
+/*
+ * Whether tokens in pages of a layout can be removed in a way (KVF_REMOVE_*) and be seen at
+ * positions of a mode (KVF_POSITION_*). KVF_ERR_UNSUPPORTED with the reason where they cannot:
+ * groups along tokens are not replaced one by one, and keys after RoPE that are quantised or
+ * rotated by Hadamard cannot be turned to a rank. O(1).
+ */
+kvf_status kvf_evict_check(const kvf_page_layout *layout, uint32_t removal, uint32_t mode,
+                           uint32_t *reason);
+
+/*
+ * Slots that move as one under a layout, which is one that kvf_layout_make has made: 1, or the
+ * longest groups along tokens. It is the `group` of a compaction.
+ */
+kvf_status kvf_evict_move_unit(const kvf_page_layout *layout, uint32_t *unit);
+
+/* =================================================================================================
+ * 17. Token eviction: what stays
+ *
+ * Kept sets from scores, one float per slot. Tokens are ordered by score, then by position: the
+ * lowest go first, NaN is lowest of all, and of equal scores the older goes. Pins, sinks and the
+ * newest tokens stay whatever their score. `keep` [used] gets a bit per slot in the form of a
+ * stream's `valid`, `kept` the number of bits. Nothing changes until kvf_stream_retain.
+ * ================================================================================================= */
+
+/* Positions `start` to `end` - 1 that are never evicted. Record. */
+typedef struct kvf_pin {
+    uint32_t start; /* The first. */
+    uint32_t end;   /* Behind the last. */
+} kvf_pin;
+
+/* What no score can evict. */
+typedef struct kvf_protected {
+    uint32_t struct_size; /* sizeof(kvf_protected) */
+    uint32_t sinks;       /* First positions of the sequence. */
+    uint32_t recent;      /* Newest positions, at least 1. */
+    uint32_t n_pins;      /* Number of pins. */
+    const kvf_pin *pins;  /* [n_pins]: ranges of positions, not empty, ascending, not
+                           * overlapping. */
+} kvf_protected;
+
+/* The tokens that are protected at most, which is the least budget. O(pins). */
+kvf_status kvf_evict_protected_tokens(const kvf_protected *guarded, uint32_t *tokens,
+                                      uint32_t *reason);
+
+/*
+ * Keeps the `budget` best tokens, what is protected among them. `scores` [rows]; NULL = all equal,
+ * so that the oldest go: a window, or with sinks StreamingLLM. A budget counts the token that was
+ * just appended. O(rows) for each token that goes if they are few, else 17 passes over the rows.
+ */
+kvf_status kvf_evict_keep_best(const kvf_stream *stream, const float *scores,
+                               const kvf_protected *guarded, uint32_t budget, uint64_t *keep,
+                               uint32_t *kept, uint32_t *reason);
+
+/*
+ * Keeps what is protected, and every token whose score is `threshold` or more. With `recent` as a
+ * delay, what was decided when a token came is carried out when it leaves the newest ones. O(rows).
+ */
+kvf_status kvf_evict_keep_above(const kvf_stream *stream, const float *scores,
+                                const kvf_protected *guarded, float threshold, uint64_t *keep,
+                                uint32_t *kept, uint32_t *reason);
+
+/*
+ * Adds to `keep` [n] what `other` [n] keeps: one set for all heads or layers that share a table.
+ * `kept` gets the number of bits. O(n).
+ */
+kvf_status kvf_evict_keep_union(const uint64_t *other, size_t n, uint64_t *keep, uint32_t *kept);
+
+/* =================================================================================================
+ * 18. Token eviction: scores
+ *
+ * Policies that look at attention, or at nothing. `scores` [rows] may be a channel of the stream's
+ * features, so that scores move with their tokens. A policy of one's own writes that array itself.
+ * H2O and TOVA keep scores from step to step and observe each step once it has attended; what
+ * others give is new each time.
+ * ================================================================================================= */
+
+#define KVF_SMOOTH_AVERAGE 0 /* The mean over the neighbours that the kernel covers; beyond the
+                              * ends there is 0. */
+#define KVF_SMOOTH_MAX 1     /* The greatest of them. */
+
+#define KVF_REDUCE_MEAN 0  /* The mean of the query heads of a KV head. */
+#define KVF_REDUCE_MAX 1   /* The greatest of them. */
+#define KVF_REDUCE_SUM 2   /* Their sum. */
+#define KVF_H2O_SKIP_OWN 1 /* Flag: a token's own query does not count for it. */
+#define KVF_H2O_UNBIASED 2 /* Flag: each query is weighed by the tokens that it chose among, and
+                            * kvf_evict_h2o_order gives the mean over the queries that saw the
+                            * token: old tokens have no advantage. Without decay only. */
+
+/* How H2O counts. All zero = as its reference implementation. */
+typedef struct kvf_h2o {
+    uint32_t struct_size; /* sizeof(kvf_h2o) */
+    uint32_t reduce;      /* KVF_REDUCE_* */
+    uint32_t flags;       /* KVF_H2O_SKIP_OWN | KVF_H2O_UNBIASED */
+    float decay;          /* Scores are multiplied by it once per query: above 0, at most 1. 0 =
+                           * 1, nothing is forgotten. */
+} kvf_h2o;
+
+#define KVF_OBSERVE_PROBABILITIES 1 /* Probabilities: values[queries][heads][rows]. */
+#define KVF_OBSERVE_LOGITS 2        /* Logits: values[queries][heads][rows], and
+                                     * lse[queries][heads]. */
+#define KVF_OBSERVE_COLUMNS 3       /* Probabilities, reduced over heads and summed over
+                                     * `queries` queries: values[rows]. */
+#define KVF_OBSERVE_SCORES 4        /* Scores of the caller's own: values[rows]. */
+
+/*
+ * What the engine saw of one step's attention. The queries are those of the newest tokens, in
+ * order; the last one is that of position seen - 1. What is not live or not visible to a query has
+ * probability 0, or a logit of minus infinity.
+ */
+typedef struct kvf_observation {
+    uint32_t struct_size; /* sizeof(kvf_observation) */
+    uint32_t kind;        /* KVF_OBSERVE_* */
+    uint32_t queries;     /* Queries. Unused with scores. */
+    uint32_t heads;       /* Query heads of this KV head; of all KV heads where they share a kept
+                           * set. Unused with columns and scores. */
+    const float *values;  /* In slot order. */
+    const float *lse;     /* Logits: logarithm of the sum of exponentials that the softmax of a
+                           * row divides by. Else unused. */
+} kvf_observation;
+
+/*
+ * H2O: adds the attention of a step to what tokens have received. Takes probabilities, logits and
+ * column sums, these only of one query where there is decay or a flag. `how` may be NULL: all zero.
+ * O(queries * heads * rows).
+ */
+kvf_status kvf_evict_h2o_observe(const kvf_stream *stream, const kvf_h2o *how,
+                                 const kvf_observation *observation, float *scores,
+                                 uint32_t *reason);
+
+/*
+ * Turns scores of H2O into the numbers that tokens are to be ordered by: with KVF_H2O_UNBIASED
+ * means over the queries that saw a token, else the same. `ordered` [rows] gets them for live
+ * slots. O(rows).
+ */
+kvf_status kvf_evict_h2o_order(const kvf_stream *stream, const kvf_h2o *how, const float *scores,
+                               float *ordered, uint32_t *reason);
+
+/*
+ * TOVA: the attention of the last query, by the mean over heads. Takes probabilities and logits,
+ * and column sums of one query. O(heads * rows).
+ */
+kvf_status kvf_evict_tova_observe(const kvf_stream *stream, const kvf_observation *observation,
+                                  float *scores, uint32_t *reason);
+
+/*
+ * Takes scores that another part of the program observed, as they are: KVF_OBSERVE_SCORES. O(rows).
+ */
+kvf_status kvf_evict_external_observe(const kvf_stream *stream, const kvf_observation *observation,
+                                      float *scores, uint32_t *reason);
+
+/*
+ * An order drawn by chance, as if tokens that go were drawn without replacement. A token's draw
+ * depends on `seed`, `number` (one for each stream: of request, layer and head) and its position
+ * alone. O(rows).
+ */
+kvf_status kvf_evict_random_scores(const kvf_stream *stream, uint64_t seed, uint64_t number,
+                                   float *scores, uint32_t *reason);
+
+/*
+ * SnapKV: scores of a prompt from the attention that its last W queries gave, `sums` [rows]: summed
+ * over the queries, reduced over heads. `smoothing` is KVF_SMOOTH_*, `kernel` an odd number of live
+ * tokens up to 63; 1 leaves the sums as they are. Protect the W newest tokens. O(rows * kernel).
+ */
+kvf_status kvf_evict_snapkv_scores(const kvf_stream *stream, const float *sums, uint32_t smoothing,
+                                   uint32_t kernel, float *scores, uint32_t *reason);
+
+/* =================================================================================================
+ * 19. Token eviction: scores of keys, and learned ones
+ *
+ * Policies that need no attention: lengths and directions of keys. And a small network over
+ * features of a token, whose weights are the caller's. `scores` [rows] is written anew by each
+ * call.
+ * ================================================================================================= */
+
+/* Knorm: tokens with short keys are kept. `norms` [rows] are lengths of keys. O(rows). */
+kvf_status kvf_evict_knorm_scores(const kvf_stream *stream, const float *norms, float *scores,
+                                  uint32_t *reason);
+
+/*
+ * KeyDiff: tokens whose keys differ from the others are kept, by the cosine of each key and the sum
+ * of unit keys (kvf_keysum_add). `dots` [rows] are products of keys with the sum, `norms` [rows]
+ * their lengths, `sum_norm` is the sum's. O(rows).
+ */
+kvf_status kvf_evict_keydiff_scores(const kvf_stream *stream, const float *dots,
+                                    const float *norms, float sum_norm, float *scores,
+                                    uint32_t *reason);
+
+/* Adds the direction of a key, `vector` [n], to `sum` [n]. O(n). */
+kvf_status kvf_keysum_add(const float *vector, size_t n, float *sum);
+
+/* Takes the direction of a key out again, once its token is evicted. O(n). */
+kvf_status kvf_keysum_remove(const float *vector, size_t n, float *sum);
+
+/* The length of a vector of `n` elements: of a key, or of a sum of keys. O(n). */
+kvf_status kvf_keysum_norm(const float *sum, size_t n, float *norm);
+
+#define KVF_MLP_VERSION 1 /* Version of features and weights of the learned policy. */
+#define KVF_FEATURES 8    /* Features of a token: ln(1 + age); attention received, summed, and
+                           * per query that saw the token; attention of the last query; |k|; |v|;
+                           * rank among live tokens over their number; 1 for position 0, else 0. */
+
+/*
+ * A small network that scores tokens: w2 . hardswish(W1 x + b1) + b2, where x is (feature - mean) /
+ * deviation.
+ */
+typedef struct kvf_mlp {
+    uint32_t struct_size; /* sizeof(kvf_mlp) */
+    uint32_t version;     /* KVF_MLP_VERSION */
+    uint32_t features;    /* F: KVF_FEATURES */
+    uint32_t hidden;      /* H, hidden units: 1 to 32. */
+    const float *weights; /* means[F], deviations[F], W1[H][F], b1[H], w2[H], b2, one behind the
+                           * other. Finite; deviations above 0. */
+    uint32_t n_weights;   /* Elements of `weights`: 2 F + H (F + 2) + 1. */
+    uint32_t reserved;    /* 0 */
+} kvf_mlp;
+
+/* What features are made of, each [rows]. */
+typedef struct kvf_feature_inputs {
+    uint32_t struct_size;     /* sizeof(kvf_feature_inputs) */
+    uint32_t reserved;        /* 0 */
+    const float *sum;         /* Attention received, summed over all queries: scores of H2O. */
+    const float *last;        /* Attention of the last query: scores of TOVA. */
+    const float *key_norms;   /* Lengths of keys. */
+    const float *value_norms; /* Lengths of values. */
+} kvf_feature_inputs;
+
+/* The learned policy: scores of all live tokens by a network. O(rows * F * H). */
+kvf_status kvf_evict_learned_scores(const kvf_stream *stream, const kvf_mlp *mlp,
+                                    const kvf_feature_inputs *inputs, float *scores,
+                                    uint32_t *reason);
+
+/*
+ * The features that the network sees, for those who train one: features[live][KVF_FEATURES], live
+ * tokens in slot order. `n` gets the number of floats, or on KVF_ERR_SHORT_BUFFER how many there
+ * would be. O(rows * F).
+ */
+kvf_status kvf_evict_features(const kvf_stream *stream, const kvf_feature_inputs *inputs,
+                              float *features, size_t cap, size_t *n, uint32_t *reason);
+
+/*
+ * Quest: chooses the `count` columns with the highest bounds, each the greatest product with the
+ * query that any of its keys can reach, and evicts nothing. The first `dense` columns and the last
+ * are always among them; `count` is above `dense`. Of equal bounds the later column is chosen.
+ * `bounds` [n] and `chosen` [n] are one per column; `chosen` gets 1 or 0, `n_chosen` how many. At
+ * most 64 passes over the columns.
+ */
+kvf_status kvf_evict_quest_columns(const float *bounds, size_t n, uint32_t count, uint32_t dense,
+                                   uint8_t *chosen, uint32_t *n_chosen, uint32_t *reason);
+
+/* =================================================================================================
+ * 20. Token eviction: budgets
+ *
+ * How layers, or the heads of a layer, share tokens. Sums are exact. `least` is the fewest tokens
+ * of one layer (0 = 1), `most` the most (0 = no limit); KVF_ERR_ARGUMENT where no budgets of the
+ * wanted sum keep them. O(layers^2).
+ * ================================================================================================= */
+
+/* The same for all `n` layers, and what is left over to the first ones: `total` tokens. */
+kvf_status kvf_budget_uniform(uint64_t total, uint32_t *budgets, size_t n, uint32_t *reason);
+
+/*
+ * PyramidKV: `mean` tokens a layer, which fall from layer to layer in equal steps, from 2 mean -
+ * mean / beta to mean / beta. `beta` is 1 to 65,536, and there are as many layers at most.
+ */
+kvf_status kvf_budget_pyramid(uint32_t mean, uint32_t beta, uint32_t least, uint32_t most,
+                              uint32_t *budgets, size_t n, uint32_t *reason);
+
+/*
+ * `total` tokens, below 2^48, in proportion to a weight of each layer, at most 2^40: a wish, or a
+ * measured sensitivity. The rest of the division goes to the largest remainders, of equal ones to
+ * the lower layer. Where all weights are 0 all are equal. At most 65,536 layers.
+ */
+kvf_status kvf_budget_by_weight(uint64_t total, const uint64_t *weights, size_t n, uint32_t least,
+                                uint32_t most, uint32_t *budgets, uint32_t *reason);
+
+/*
+ * Ada-KV: `mean` tokens a head on average over `n` heads, at least `floor` for each; the rest goes
+ * to the tokens with the highest scores of all heads, which lie in channel `channel` of the
+ * features of each stream. Of equal scores the newer token is in, then that of the lower head. 65
+ * passes over the tokens: for the end of a prompt, not for each step.
+ */
+kvf_status kvf_budget_by_head_scores(const kvf_stream *streams, size_t n, uint32_t channel,
+                                     uint32_t mean, uint32_t floor, const kvf_protected *guarded,
+                                     uint32_t *budgets, uint32_t *reason);
+
+/* =================================================================================================
+ * 21. Token eviction: what it costs
+ *
+ * The attention that evicted tokens would have had, their mass m: the output over all tokens is (1
+ * - m) kept + m evicted, each over its tokens alone; the output after eviction is the kept part.
+ * ================================================================================================= */
+
+/*
+ * The mass that a row of probabilities [rows] gives to live tokens that `keep` [used] does not
+ * keep: what evicting them would lose. O(rows).
+ */
+kvf_status kvf_evict_mass_of_row(const kvf_stream *stream, const float *probabilities,
+                                 const uint64_t *keep, float *mass, uint32_t *reason);
+
+/*
+ * The mass of what goes, 0 to 1, from the logarithms of the sums of exponentials over what is kept
+ * and over all tokens.
+ */
+float kvf_evict_mass_of_lse(float kept, float all);
+
+/* The error that eviction makes in an output of `n` elements: mass * (kept - evicted). O(n). */
+kvf_status kvf_evict_output_error(float mass, const float *kept, const float *evicted, size_t n,
+                                  float *error);
 
 #ifdef __cplusplus
 }

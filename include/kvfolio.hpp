@@ -45,6 +45,13 @@ using PoolStats = Sized<kvf_pool_stats>;
 using NamespaceKey = Sized<kvf_namespace_key>;
 using DeltaReport = Sized<kvf_delta_report>;
 using RingReport = Sized<kvf_ring_report>;
+using Stream = Sized<kvf_stream>;
+using Compaction = Sized<kvf_compaction>;
+using Protected = Sized<kvf_protected>;
+using H2o = Sized<kvf_h2o>;
+using Observation = Sized<kvf_observation>;
+using Mlp = Sized<kvf_mlp>;
+using FeatureInputs = Sized<kvf_feature_inputs>;
 
 // A prompt; the tokens stay where they are.
 struct Prompt : Sized<kvf_prompt> {

@@ -17,7 +17,7 @@ source scripts/symbols.sh
 target="${CARGO_TARGET_DIR:-$PWD/target}"
 folder=examples/firmware
 triples="thumbv7em-none-eabihf thumbv8m.main-none-eabihf riscv32imac-unknown-none-elf"
-builds="small narrow full" # without the index, so with 16-bit ids, and with it; none with feature "layout"
+builds="small narrow full" # without the index, so with 16-bit ids, and with it; none with feature "layout" or "evict"
 c="-std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude"
 
 # Debian's own compiler carries the sources of core, and must not be mixed with rustup's.

@@ -26,14 +26,14 @@ functions_of_header() {
 exports() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort; }
 needed() { objdump -p "$1" | awk '/NEEDED/ { print $2 }'; }
 
-# program NAME COMPILER FLAGS: builds a program of tests/c and runs it. `run` is put before it.
+# program NAME COMPILER FLAGS: builds a program of tests/c and runs it. `run` is put before it, `dialect` is the standard of a C file.
 program() {
     local name=$1 compiler=$2 source=tests/c/$1.c
     shift 2
     [ -f "$source" ] || source=tests/c/$name.cpp
-    local standard=-std=c11
-    [[ $source == *.cpp ]] && standard=-std=c++11
-    $compiler $standard $strict -Iinclude -I"$work" "$@" -o "$work/$name" &&
+    local as=${dialect:-c11}
+    [[ $source == *.cpp ]] && as=c++11
+    $compiler -std=$as $strict -Iinclude -I"$work" "$@" -o "$work/$name" &&
         ${run:-} "$work/$name"
 }
 
@@ -83,6 +83,11 @@ hosted() {
         run="valgrind -q --error-exitcode=9 --leak-check=full" \
             gate "$name, valgrind" program "$name" $compiler -g "$source" "$archive"
         gate "$name, shared library" program "$name" $compiler "$source" "$shared" "-Wl,-rpath,$work"
+    done
+    # Programs that are C99 and C++11 alike.
+    for name in evict; do
+        dialect=c99 gate "$name, C99, sanitizers" program $name gcc $sanitize tests/c/$name.c "$checked"
+        dialect=c++11 gate "$name, C++11, sanitizers" program $name g++ $sanitize -x c++ tests/c/$name.c -x none "$checked"
     done
 }
 

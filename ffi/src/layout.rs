@@ -11,6 +11,7 @@ use kvfolio::{
     RowDelta, RowQuery, WindowKeep,
 };
 
+use crate::eviction::*;
 use crate::formats::*;
 use crate::io::{KVF_IO_LOAD, KVF_IO_STORE};
 use crate::ptr::Versioned;
@@ -31,7 +32,7 @@ macro_rules! same_layout {
 /// `= T` follows has the fields of the core's T, by the same names.
 macro_rules! layout {
     ($($name:ident $(= $core:ident)? $required:ident $size:literal { $($field:ident $offset:literal),* };)*) => {$(
-        // SAFETY: repr(C), begins with struct_size, and has only integers and raw pointers.
+        // SAFETY: repr(C), begins with struct_size, and has only numbers and raw pointers.
         unsafe impl Versioned for $name {
             const REQUIRED: usize = offset_of!($name, $required);
         }
@@ -97,6 +98,15 @@ layout! {
     kvf_memory_report sequences 64 {
         reserved 4, row_bytes 8, page_bytes 16, pages 24, row_pages 32, sequences 40, static_bytes 48, spare_bytes 56
     };
+    kvf_stream features 56 {
+        page_tokens 4, seen 8, live 12, rows 16, columns 20, channels 24, reserved 28, valid 32, positions 40, features 48
+    };
+    kvf_compaction freed 20 { rows 4, columns 8, freed 12, first_written 16 };
+    kvf_protected n_pins 24 { sinks 4, recent 8, n_pins 12, pins 16 };
+    kvf_h2o flags 16 { reduce 4, flags 8, decay 12 };
+    kvf_observation lse 32 { kind 4, queries 8, heads 12, values 16, lse 24 };
+    kvf_mlp reserved 32 { version 4, features 8, hidden 12, weights 16, n_weights 24, reserved 28 };
+    kvf_feature_inputs value_norms 40 { reserved 4, sum 8, last 16, key_norms 24, value_norms 32 };
 }
 layout!(@ kvf_media_span = MediaSpan 40 { start 0, length 4, digest 8 });
 layout!(@ kvf_plan_item 24 { seq 0, tokens 8, count 16, reserved 20 });
@@ -118,6 +128,9 @@ layout!(@ kvf_event 40 { number 0, key 8, parent_key 16, page 24, namespace_slot
 same_layout! {
     kvf_row_query = RowQuery { seq = sequence, since = since };
 }
+
+layout!(@ kvf_slot_move 12 { from 0, to 4, count 8 });
+layout!(@ kvf_pin 8 { start 0, end 4 });
 
 /// Asserts that the constants are the core's numbers.
 macro_rules! same_numbers {
@@ -207,4 +220,52 @@ same_codes! {
     KVF_LAYOUT_REROTATED = PageLayoutSpec::REROTATED;
     KVF_LAYOUT_LOSSY = PageLayout::LOSSY;
     KVF_PART_ALIAS = PartLayout::ALIAS;
+}
+
+/// What a library without token eviction has no core for.
+#[cfg(feature = "evict")]
+mod evict {
+    use core::mem::offset_of;
+
+    use kvfolio::evict::{EvictError, FEATURES, Mlp, Pin, Placement, Pool, PositionMode, Reduce, Removal, SlotMove};
+
+    use crate::compaction::*;
+    use crate::eviction::*;
+    use crate::scores::*;
+    use crate::stream::*;
+
+    same_layout! {
+        kvf_slot_move = SlotMove { from = from, to = to, count = count };
+        kvf_pin = Pin { start = start, end = end };
+    }
+    same_numbers! {
+        KVF_PLACE_BEHIND = Placement::Behind;
+        KVF_PLACE_REUSE = Placement::Reuse;
+        KVF_POSITION_ABSOLUTE = PositionMode::Absolute;
+        KVF_POSITION_RANK = PositionMode::CacheRelative;
+        KVF_REMOVE_HOLE = Removal::Hole;
+        KVF_REMOVE_REPLACE = Removal::Replace;
+        KVF_REMOVE_COMPACT = Removal::Compact;
+        KVF_REDUCE_MEAN = Reduce::Mean;
+        KVF_REDUCE_MAX = Reduce::Max;
+        KVF_REDUCE_SUM = Reduce::Sum;
+        KVF_SMOOTH_AVERAGE = Pool::Average;
+        KVF_SMOOTH_MAX = Pool::Max;
+    }
+    same_codes! {
+        KVF_FEATURES = FEATURES;
+        KVF_MLP_VERSION = Mlp::VERSION;
+        KVF_EVICT_SHAPE = EvictError::Shape.number();
+        KVF_EVICT_STREAM = EvictError::Stream.number();
+        KVF_EVICT_FULL = EvictError::Full.number();
+        KVF_EVICT_POSITION = EvictError::Position.number();
+        KVF_EVICT_RECENT = EvictError::Recent.number();
+        KVF_EVICT_PINS = EvictError::Pins.number();
+        KVF_EVICT_BUDGET = EvictError::Budget { protected: 0 }.number();
+        KVF_EVICT_OBSERVATION = EvictError::Observation.number();
+        KVF_EVICT_PARAMETER = EvictError::Parameter.number();
+        KVF_EVICT_GROUP_OF_TOKENS = EvictError::GroupOfTokens.number();
+        KVF_EVICT_KEYS = EvictError::Keys.number();
+        KVF_EVICT_LAYOUT = EvictError::Layout.number();
+    }
 }

@@ -36,19 +36,32 @@
 
 mod carve;
 mod layout;
+#[cfg(feature = "evict")]
+mod lent;
 mod ptr;
 mod reports;
 mod short;
 
+pub mod eviction;
 pub mod formats;
 pub mod status;
 pub mod types;
 
+#[cfg(feature = "evict")]
+pub mod budgets;
 pub mod cache;
+#[cfg(feature = "evict")]
+pub mod compaction;
 pub mod config;
 pub mod events;
 pub mod introspect;
 pub mod io;
+#[cfg(feature = "evict")]
+pub mod keep;
+#[cfg(feature = "evict")]
+pub mod key_scores;
+#[cfg(feature = "evict")]
+pub mod losses;
 #[cfg(feature = "layout")]
 pub mod memory;
 pub mod namespace;
@@ -57,17 +70,32 @@ pub mod page_layout;
 pub mod plan;
 pub mod prefix;
 pub mod retain;
+#[cfg(feature = "evict")]
+pub mod scores;
 pub mod seq;
+#[cfg(feature = "evict")]
+pub mod stream;
 pub mod table;
 pub mod version;
 
 // As in C, where all names are in one place.
+#[cfg(feature = "evict")]
+pub use budgets::*;
 pub use cache::*;
+#[cfg(feature = "evict")]
+pub use compaction::*;
 pub use config::*;
 pub use events::*;
+pub use eviction::*;
 pub use formats::*;
 pub use introspect::*;
 pub use io::*;
+#[cfg(feature = "evict")]
+pub use keep::*;
+#[cfg(feature = "evict")]
+pub use key_scores::*;
+#[cfg(feature = "evict")]
+pub use losses::*;
 #[cfg(feature = "layout")]
 pub use memory::*;
 pub use namespace::*;
@@ -76,8 +104,12 @@ pub use page_layout::*;
 pub use plan::*;
 pub use prefix::*;
 pub use retain::*;
+#[cfg(feature = "evict")]
+pub use scores::*;
 pub use seq::*;
 pub use status::*;
+#[cfg(feature = "evict")]
+pub use stream::*;
 pub use table::*;
 pub use types::*;
 pub use version::*;

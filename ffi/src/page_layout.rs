@@ -3,7 +3,7 @@
 //! kvfolio hands out page numbers and never touches a page. These functions say what its bytes are: state what is wanted,
 //! get every offset, and use the struct on the host and on the device. What would be unsound is refused here, not found
 //! later as garbage. They need no cache and may be called from any thread at any time. A library built without its feature
-//! "layout" lacks this section and the next.
+//! "layout" lacks this section and all behind it.
 //!
 //! ```text
 //! page    layer 0 | layer 1 | ...

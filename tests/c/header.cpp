@@ -80,6 +80,22 @@ static void run(kvf::Cache &cache) {
     CHECK(shortage.resource == KVF_RESOURCE_PAGES && shortage.most > 0 && shortage.most < 1000);
 }
 
+// The structs of token eviction come with their size set.
+static void lend() {
+    std::uint64_t valid[2] = {0, 0}, keep[2] = {0, 0};
+    std::uint32_t positions[8] = {0}, kept = 0;
+    kvf::Stream stream;
+    stream.page_tokens = 4;
+    stream.columns = 2;
+    stream.valid = valid;
+    stream.positions = positions;
+    CHECK(kvf_stream_append(&stream, 7, KVF_PLACE_BEHIND, nullptr, nullptr) == KVF_OK);
+    kvf::Protected guarded;
+    guarded.sinks = guarded.recent = 1;
+    CHECK(kvf_evict_keep_best(&stream, nullptr, &guarded, 3, keep, &kept, nullptr) == KVF_OK);
+    CHECK(kept == 3 && keep[0] == 1 && keep[1] == 6);
+}
+
 int main() {
     kvf::Config config;
     config.pool(32).group(4);
@@ -88,6 +104,7 @@ int main() {
     kvf::Cache cache;
     CHECK(cache.init(config) == KVF_OK);
     run(cache);
+    lend();
 
     kvf::Config none;
     kvf::Cache empty;

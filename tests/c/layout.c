@@ -327,6 +327,73 @@ FIELD(kvf_row_address, codes, 0);
 FIELD(kvf_row_address, scales, 8);
 FIELD(kvf_row_address, zeros, 16);
 
+SIZE(kvf_stream, 56);
+FIELD(kvf_stream, struct_size, 0);
+FIELD(kvf_stream, page_tokens, 4);
+FIELD(kvf_stream, seen, 8);
+FIELD(kvf_stream, live, 12);
+FIELD(kvf_stream, rows, 16);
+FIELD(kvf_stream, columns, 20);
+FIELD(kvf_stream, channels, 24);
+FIELD(kvf_stream, reserved, 28);
+FIELD(kvf_stream, valid, 32);
+FIELD(kvf_stream, positions, 40);
+FIELD(kvf_stream, features, 48);
+
+SIZE(kvf_compaction, 20);
+FIELD(kvf_compaction, struct_size, 0);
+FIELD(kvf_compaction, rows, 4);
+FIELD(kvf_compaction, columns, 8);
+FIELD(kvf_compaction, freed, 12);
+FIELD(kvf_compaction, first_written, 16);
+
+SIZE(kvf_protected, 24);
+FIELD(kvf_protected, struct_size, 0);
+FIELD(kvf_protected, sinks, 4);
+FIELD(kvf_protected, recent, 8);
+FIELD(kvf_protected, n_pins, 12);
+FIELD(kvf_protected, pins, 16);
+
+SIZE(kvf_h2o, 16);
+FIELD(kvf_h2o, struct_size, 0);
+FIELD(kvf_h2o, reduce, 4);
+FIELD(kvf_h2o, flags, 8);
+FIELD(kvf_h2o, decay, 12);
+
+SIZE(kvf_observation, 32);
+FIELD(kvf_observation, struct_size, 0);
+FIELD(kvf_observation, kind, 4);
+FIELD(kvf_observation, queries, 8);
+FIELD(kvf_observation, heads, 12);
+FIELD(kvf_observation, values, 16);
+FIELD(kvf_observation, lse, 24);
+
+SIZE(kvf_mlp, 32);
+FIELD(kvf_mlp, struct_size, 0);
+FIELD(kvf_mlp, version, 4);
+FIELD(kvf_mlp, features, 8);
+FIELD(kvf_mlp, hidden, 12);
+FIELD(kvf_mlp, weights, 16);
+FIELD(kvf_mlp, n_weights, 24);
+FIELD(kvf_mlp, reserved, 28);
+
+SIZE(kvf_feature_inputs, 40);
+FIELD(kvf_feature_inputs, struct_size, 0);
+FIELD(kvf_feature_inputs, reserved, 4);
+FIELD(kvf_feature_inputs, sum, 8);
+FIELD(kvf_feature_inputs, last, 16);
+FIELD(kvf_feature_inputs, key_norms, 24);
+FIELD(kvf_feature_inputs, value_norms, 32);
+
+SIZE(kvf_slot_move, 12);
+FIELD(kvf_slot_move, from, 0);
+FIELD(kvf_slot_move, to, 4);
+FIELD(kvf_slot_move, count, 8);
+
+SIZE(kvf_pin, 8);
+FIELD(kvf_pin, start, 0);
+FIELD(kvf_pin, end, 4);
+
 SIZE(kvf_status, 4);
 SIZE(kvf_token, 4);
 SIZE(kvf_tick, 8);

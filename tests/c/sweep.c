@@ -5,6 +5,7 @@
  * all outputs as they were, apart from what the header says is written: shortages, needed lengths.
  * The calls are made by sweep.py from the header. Run this under a sanitizer or valgrind.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,69 @@ static kvf_row_query in_queries[2];
 static kvf_page_layout_spec in_spec;
 static kvf_page_layout in_layout;
 static kvf_memory_group in_groups[1];
+static kvf_stream in_stream, in_streams[2];
+static kvf_protected in_guarded;
+static kvf_h2o in_how;
+static kvf_observation in_observation;
+static kvf_mlp in_mlp;
+static kvf_feature_inputs in_inputs;
+static const kvf_pin pins[1] = {{2, 3}}, bad_pins[1] = {{3, 3}};
+static float mlp_weights[27];
+static const uint64_t in_keep[3] = {13, 0, 1}, in_weights[2] = {1, 2};
+static const uint64_t *in_other = in_keep;
+static const float in_scores[32] = {1.0f, 0.5f, 0.25f};
+static const float *in_sums = in_scores, *in_norms = in_scores, *in_dots = in_scores, *in_vector = in_scores;
+static const float *in_sum = in_scores, *in_bounds = in_scores, *in_probabilities = in_scores;
+static const float *in_kept = in_scores, *in_evicted = in_scores;
+
+/* Nine tokens in pages of four: the second one and the second page are gone. The arrays lie among the outputs. */
+static void lend_stream(void)
+{
+    const uint64_t keep[3] = {13, 0, 1};
+
+    memset(&in_stream, 0, sizeof in_stream);
+    in_stream.struct_size = sizeof in_stream;
+    in_stream.page_tokens = in_stream.columns = 4;
+    in_stream.channels = 2;
+    in_stream.valid = take(4 * sizeof(uint64_t), 0);
+    in_stream.positions = take(16 * sizeof(uint32_t), 0);
+    in_stream.features = take(2 * 16 * sizeof(float), 0);
+    memset(in_stream.valid, 0, 4 * sizeof(uint64_t));
+    MUST(kvf_stream_append(&in_stream, 9, KVF_PLACE_BEHIND, NULL, NULL));
+    MUST(kvf_stream_retain(&in_stream, keep, NULL));
+    in_streams[0] = in_streams[1] = in_stream;
+}
+
+static void lend_eviction(void)
+{
+    int i;
+
+    lend_stream();
+    memset(&in_guarded, 0, sizeof in_guarded);
+    in_guarded.struct_size = sizeof in_guarded;
+    in_guarded.sinks = in_guarded.recent = in_guarded.n_pins = 1;
+    in_guarded.pins = pins;
+    memset(&in_how, 0, sizeof in_how);
+    in_how.struct_size = sizeof in_how;
+    memset(&in_observation, 0, sizeof in_observation);
+    in_observation.struct_size = sizeof in_observation;
+    in_observation.kind = KVF_OBSERVE_PROBABILITIES;
+    in_observation.queries = 1;
+    in_observation.heads = 2;
+    in_observation.values = in_scores;
+    for (i = 0; i < 27; i++)
+        mlp_weights[i] = 1.0f;
+    memset(&in_mlp, 0, sizeof in_mlp);
+    in_mlp.struct_size = sizeof in_mlp;
+    in_mlp.version = KVF_MLP_VERSION;
+    in_mlp.features = KVF_FEATURES;
+    in_mlp.hidden = 1;
+    in_mlp.weights = mlp_weights;
+    in_mlp.n_weights = 27;
+    memset(&in_inputs, 0, sizeof in_inputs);
+    in_inputs.struct_size = sizeof in_inputs;
+    in_inputs.sum = in_inputs.last = in_inputs.key_norms = in_inputs.value_norms = in_scores;
+}
 
 static void inputs(void)
 {
@@ -262,6 +326,7 @@ static void inputs(void)
     memset(in_groups, 0, sizeof in_groups);
     in_groups[0].struct_size = sizeof in_groups[0];
     in_groups[0].layout = &in_layout;
+    lend_eviction();
 }
 
 static void before_call(void)
@@ -278,8 +343,17 @@ static void fail(const char *function, const char *what, const char *why, kvf_st
     failures++;
 }
 
+/* Layouts have reasons for one status, token eviction for several. */
+static int gives_reason(const char *function, kvf_status status)
+{
+    if (strcmp(function, "kvf_layout_make") == 0)
+        return status == KVF_ERR_LAYOUT;
+    return status == KVF_ERR_ARGUMENT || status == KVF_ERR_UNSUPPORTED || status == KVF_ERR_LAYOUT ||
+           kvf_status_is_capacity(status);
+}
+
 static void after_call(const char *function, const char *what, kvf_status status, kvf_status expected,
-                       void *needed, void *shortage)
+                       void *needed, void *reason, void *shortage)
 {
     uint64_t digest = 0;
 
@@ -293,10 +367,12 @@ static void after_call(const char *function, const char *what, kvf_status status
     if (digest != digest_before)
         fail(function, what, "the digest changed", status);
     /* What may be written: put back before everything is compared. */
-    if (needed != NULL && (status == KVF_ERR_SHORT_BUFFER || status == KVF_ERR_CONFIG || status == KVF_ERR_LAYOUT)) {
+    if (needed != NULL && (status == KVF_ERR_SHORT_BUFFER || status == KVF_ERR_CONFIG)) {
         size_t at = (size_t)((unsigned char *)needed - arena.bytes);
         memcpy(arena.bytes + at, saved.bytes + at, 32);
     }
+    if (reason != NULL && gives_reason(function, status))
+        memcpy(reason, saved.bytes + ((unsigned char *)reason - arena.bytes), sizeof(uint32_t));
     if (shortage != NULL && kvf_status_is_capacity(status))
         memcpy(shortage, saved.bytes + ((unsigned char *)shortage - arena.bytes), sizeof(kvf_shortage));
     if (memcmp(&arena, &saved, sizeof arena) != 0)
@@ -310,6 +386,8 @@ static void sweep_pure(void)
     if (strcmp(kvf_status_name(KVF_ERR_STALE), "KVF_ERR_STALE") != 0 ||
         strcmp(kvf_status_name(-1), "KVF_UNKNOWN") != 0 || kvf_status_text(12345) == NULL ||
         strcmp(kvf_layout_reason_text(2), "layers: at least 1") != 0 || kvf_layout_reason_text(0) == NULL ||
+        strncmp(kvf_evict_reason_text(KVF_EVICT_RECENT), "recent", 6) != 0 ||
+        strcmp(kvf_evict_reason_text(0), "unknown reason") != 0 || kvf_evict_mass_of_lse(1.0f, 1.0f) != 0.0f ||
         kvf_status_is_capacity(KVF_RETRY) != 1 || kvf_status_is_capacity(KVF_OK) != 0 ||
         kvf_abi_version() != KVF_ABI_VERSION || kvf_version_string()[0] == 0 || kvf_version() == 0)
         fail("version", "names", "wrong", KVF_OK);

@@ -15,6 +15,7 @@ import sys
 IDLE, BUILDING, FINISHED, SEALING = "IDLE", "BUILDING", "FINISHED", "SEALING"
 PLAN_STATE, STALE, ARGUMENT, BUSY = "KVF_ERR_PLAN_STATE", "KVF_ERR_STALE", "KVF_ERR_ARGUMENT", "KVF_ERR_BUSY"
 LAYOUT = "KVF_ERR_LAYOUT"
+NULL, UNSUPPORTED, ALIGNMENT, SIZE = "KVF_ERR_NULL", "KVF_ERR_UNSUPPORTED", "KVF_ERR_ALIGNMENT", "KVF_ERR_SIZE"
 
 SEQ = {"seq": "w.seq"}
 NS = {"ns": "w.ns"}
@@ -90,6 +91,79 @@ ROWS = {
     "kvf_layout_measure": (IDLE, {"layout": "in"}, {}),
     "kvf_layout_row": (IDLE, {"layout": "in", "page": "1", "layer": "1", "tensor": "KVF_TENSOR_V", "head": "1", "token": "15"}, {}),
     "kvf_memory_estimate": (IDLE, {"groups": "in[1]", "tokens": "100", "budget": "100000000"}, {}),
+    "kvf_evict_reason_text": None, "kvf_evict_mass_of_lse": None,
+    "kvf_stream_check": (IDLE, {"stream": "in"}, {}),
+    "kvf_stream_append": (IDLE, {"stream": "inout", "count": "2", "placement": "KVF_PLACE_BEHIND", "new_slots": "*out[2]"}, {}),
+    "kvf_stream_truncate": (IDLE, {"stream": "inout", "len": "5"}, {}),
+    "kvf_stream_retain": (IDLE, {"stream": "inout", "keep": "in[3]"}, {}),
+    "kvf_stream_drop_dead_columns": (IDLE, {"stream": "inout", "dead": "out[1]"}, {}),
+    "kvf_stream_next_position": (IDLE, {"stream": "in", "mode": "KVF_POSITION_RANK", "max_positions": "100"}, {}),
+    "kvf_stream_deltas": (IDLE, {"stream": "in", "deltas": "out[9]"}, {}),
+    "kvf_stream_is_sparse": (IDLE, {"stream": "in", "percent": "50"}, {}),
+    "kvf_stream_plan_compaction": (IDLE, {"stream": "in", "group": "1", "moves": "out[2]"}, {}),
+    "kvf_stream_commit_compaction": (IDLE, {"stream": "inout", "group": "1"}, {}),
+    "kvf_evict_check": (IDLE, {"layout": "in", "removal": "KVF_REMOVE_REPLACE", "mode": "KVF_POSITION_ABSOLUTE"}, {}),
+    "kvf_evict_move_unit": (IDLE, {"layout": "in"}, {}),
+    "kvf_evict_protected_tokens": (IDLE, {"guarded": "in"}, {}),
+    "kvf_evict_keep_best": (IDLE, {"stream": "in", "scores": "*in[9]", "guarded": "in", "budget": "3", "keep": "out[3]"}, {}),
+    "kvf_evict_keep_above": (IDLE, {"stream": "in", "scores": "in[9]", "guarded": "in", "threshold": "0.5f", "keep": "out[3]"}, {}),
+    "kvf_evict_keep_union": (IDLE, {"other": "in[3]", "keep": "out[3]"}, {}),
+    "kvf_evict_h2o_observe": (IDLE, {"stream": "in", "how": "*in", "observation": "in", "scores": "out[9]"}, {}),
+    "kvf_evict_h2o_order": (IDLE, {"stream": "in", "how": "*in", "scores": "in[9]", "ordered": "out[9]"}, {}),
+    "kvf_evict_tova_observe": (IDLE, {"stream": "in", "observation": "in", "scores": "out[9]"}, {}),
+    "kvf_evict_external_observe": (IDLE, {"stream": "in", "observation": "in", "scores": "out[9]",
+                                          "setup": "in_observation.kind = KVF_OBSERVE_SCORES;"}, {}),
+    "kvf_evict_random_scores": (IDLE, {"stream": "in", "seed": "1", "number": "2", "scores": "out[9]"}, {}),
+    "kvf_evict_snapkv_scores": (IDLE, {"stream": "in", "sums": "in[9]", "smoothing": "KVF_SMOOTH_MAX", "kernel": "3",
+                                       "scores": "out[9]"}, {}),
+    "kvf_evict_knorm_scores": (IDLE, {"stream": "in", "norms": "in[9]", "scores": "out[9]"}, {}),
+    "kvf_evict_keydiff_scores": (IDLE, {"stream": "in", "dots": "in[9]", "norms": "in[9]", "sum_norm": "1.0f",
+                                        "scores": "out[9]"}, {}),
+    "kvf_keysum_add": (IDLE, {"vector": "in[4]", "sum": "out[4]"}, {}),
+    "kvf_keysum_remove": (IDLE, {"vector": "in[4]", "sum": "out[4]"}, {}),
+    "kvf_keysum_norm": (IDLE, {"sum": "in[4]"}, {}),
+    "kvf_evict_learned_scores": (IDLE, {"stream": "in", "mlp": "in", "inputs": "in", "scores": "out[9]"}, {}),
+    "kvf_evict_features": (IDLE, {"stream": "in", "inputs": "in", "features": "out[32]"}, {}),
+    "kvf_evict_quest_columns": (IDLE, {"bounds": "in[4]", "count": "2", "dense": "1", "chosen": "out[4]"}, {}),
+    "kvf_budget_uniform": (IDLE, {"total": "10", "budgets": "out[2]"}, {}),
+    "kvf_budget_pyramid": (IDLE, {"mean": "10", "beta": "2", "least": "0", "most": "0", "budgets": "out[2]"}, {}),
+    "kvf_budget_by_weight": (IDLE, {"total": "10", "weights": "in[2]", "least": "0", "most": "0", "budgets": "out[2]"}, {}),
+    "kvf_budget_by_head_scores": (IDLE, {"streams": "in[2]", "channel": "0", "mean": "3", "floor": "3", "guarded": "in",
+                                         "budgets": "out[2]"}, {}),
+    "kvf_evict_mass_of_row": (IDLE, {"stream": "in", "probabilities": "in[9]", "keep": "in[3]"}, {}),
+    "kvf_evict_output_error": (IDLE, {"mass": "0.5f", "kept": "in[4]", "evicted": "in[4]", "error": "out[4]"}, {}),
+}
+# Of every struct of this type, whoever takes it: statements behind its name.
+WRONG_STRUCTS = {
+    "kvf_stream": {
+        "reserved = 1": UNSUPPORTED, "page_tokens = 0": ARGUMENT, "page_tokens = 3": ARGUMENT, "page_tokens = 128": ARGUMENT,
+        "columns = UINT32_MAX": ARGUMENT, "columns = 2": ARGUMENT, "rows = 17": ARGUMENT, "live = 10": ARGUMENT,
+        "seen = 3": ARGUMENT, "valid = NULL": NULL, "positions = NULL": NULL,
+        "valid = (uint64_t *)BESIDE(in_stream.valid)": ALIGNMENT,
+        "positions = (uint32_t *)BESIDE(in_stream.positions)": ALIGNMENT,
+    },
+    "kvf_protected": {
+        "recent = 0": ARGUMENT, "pins = bad_pins": ARGUMENT, "pins = NULL": NULL, "pins = (const kvf_pin *)BESIDE(pins)": ALIGNMENT,
+    },
+    "kvf_observation": {
+        "kind = 0": UNSUPPORTED, "kind = 5": UNSUPPORTED, "values = NULL": NULL,
+        "values = (const float *)BESIDE(in_scores)": ALIGNMENT,
+    },
+    "kvf_h2o": {
+        "reduce = 3": UNSUPPORTED, "flags = 4": UNSUPPORTED, "decay = -0.5f": ARGUMENT, "decay = 1.5f": ARGUMENT,
+        "decay = NAN": ARGUMENT,
+    },
+    "kvf_mlp": {
+        "reserved = 1": UNSUPPORTED, "version = 2": ARGUMENT, "features = 7": ARGUMENT, "hidden = 0": ARGUMENT,
+        "hidden = 33": ARGUMENT, "n_weights = 26": ARGUMENT, "weights = NULL": NULL,
+    },
+    "kvf_feature_inputs": {
+        "reserved = 1": UNSUPPORTED, "sum = NULL": NULL, "value_norms = (const float *)BESIDE(in_scores)": ALIGNMENT,
+    },
+}
+ROWS_WRONG = {
+    "heads = 0": ARGUMENT, "queries = in_observation.heads = UINT32_MAX": SIZE,
+    "kind = KVF_OBSERVE_LOGITS": NULL, "kind = KVF_OBSERVE_SCORES": ARGUMENT,
 }
 # Wrong numbers that are not handles, and what they must give.
 WRONG = {
@@ -194,6 +268,48 @@ WRONG = {
         "-> in_groups[0].kind = KVF_GROUP_WINDOW": ARGUMENT, "-> in_groups[0].exact = &in_layout": ARGUMENT,
         "-> in_layout.layers = 3": LAYOUT, "-> in_layout.struct_size = 8": "KVF_ERR_STRUCT_SIZE",
     },
+    ("kvf_stream_append", "count"): {"8": "KVF_RETRY", "17": "KVF_NEVER", "UINT32_MAX": "KVF_NEVER"},
+    ("kvf_stream_append", "placement"): {"2": ARGUMENT},
+    ("kvf_stream_append", "stream"): {
+        "-> out_stream->seen = UINT32_MAX": "KVF_NEVER", "-> out_stream->features = NULL": NULL,
+        "-> out_stream->features = (float *)BESIDE(in_stream.features)": ALIGNMENT,
+    },
+    ("kvf_stream_truncate", "len"): {"10": ARGUMENT},
+    ("kvf_stream_next_position", "mode"): {"2": ARGUMENT},
+    ("kvf_stream_next_position", "max_positions"): {"4": "KVF_RETRY"},
+    ("kvf_stream_plan_compaction", "group"): {"0": ARGUMENT, "3": ARGUMENT, "8": ARGUMENT},
+    ("kvf_stream_commit_compaction", "group"): {"0": ARGUMENT, "3": ARGUMENT, "8": ARGUMENT},
+    ("kvf_stream_check", "stream"): {"-> in_stream.live = 3": ARGUMENT, "-> in_stream.positions[3] = 0": ARGUMENT,
+                                     "-> in_stream.positions[3] = 9": ARGUMENT, "-> in_stream.valid[3] = 1": ARGUMENT},
+    ("kvf_evict_check", "removal"): {"3": ARGUMENT},
+    ("kvf_evict_check", "mode"): {"2": ARGUMENT, "KVF_POSITION_RANK": UNSUPPORTED},
+    ("kvf_evict_check", "layout"): {"-> in_layout.id ^= 1": LAYOUT},
+    ("kvf_evict_keep_best", "budget"): {"2": ARGUMENT, "0": ARGUMENT},
+    ("kvf_evict_keep_above", "threshold"): {"NAN": ARGUMENT},
+    ("kvf_evict_h2o_observe", "observation"): {
+        f"-> in_observation.{text}": status for text, status in (ROWS_WRONG | {"queries = 10": ARGUMENT}).items()},
+    ("kvf_evict_tova_observe", "observation"): {f"-> in_observation.{text}": status for text, status in ROWS_WRONG.items()},
+    ("kvf_evict_external_observe", "observation"): {"-> in_observation.kind = KVF_OBSERVE_COLUMNS": ARGUMENT},
+    ("kvf_evict_snapkv_scores", "smoothing"): {"2": ARGUMENT},
+    ("kvf_evict_snapkv_scores", "kernel"): {"0": ARGUMENT, "2": ARGUMENT, "65": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_evict_learned_scores", "mlp"): {"-> mlp_weights[8] = 0.0f": ARGUMENT, "-> mlp_weights[26] = NAN": ARGUMENT},
+    ("kvf_evict_quest_columns", "count"): {"0": ARGUMENT, "1": ARGUMENT},
+    ("kvf_evict_quest_columns", "dense"): {"2": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_budget_uniform", "total"): {"1": ARGUMENT, "UINT64_MAX": ARGUMENT},
+    ("kvf_budget_uniform", "n"): {"0": ARGUMENT},
+    ("kvf_budget_pyramid", "mean"): {"0": ARGUMENT},
+    ("kvf_budget_pyramid", "beta"): {"0": ARGUMENT, "65537": ARGUMENT},
+    ("kvf_budget_pyramid", "least"): {"11": ARGUMENT},
+    ("kvf_budget_pyramid", "most"): {"9": ARGUMENT},
+    ("kvf_budget_by_weight", "total"): {"1": ARGUMENT, "UINT64_MAX": ARGUMENT},
+    ("kvf_budget_by_weight", "least"): {"6": ARGUMENT},
+    ("kvf_budget_by_weight", "most"): {"4": ARGUMENT},
+    ("kvf_budget_by_head_scores", "channel"): {"2": ARGUMENT, "UINT32_MAX": ARGUMENT},
+    ("kvf_budget_by_head_scores", "floor"): {"2": ARGUMENT, "4": ARGUMENT},
+    ("kvf_budget_by_head_scores", "streams"): {
+        "-> in_streams[1].rows = 17": ARGUMENT, "-> in_streams[1].struct_size = 9": "KVF_ERR_STRUCT_SIZE",
+        "-> in_streams[0].features = NULL": NULL, "-> in_streams[1].reserved = 1": UNSUPPORTED,
+    },
     ("kvf_seq_add_spans", "spans"): {"-> in_spans[0].length = 0": ARGUMENT, "-> in_spans[0].start = 0": ARGUMENT},
 }
 HANDLES = {"kvf_seq", "kvf_ticket", "kvf_namespace", "kvf_transfer", "kvf_lease"}
@@ -227,11 +343,12 @@ class Call:
         self.name, self.parameters, self.versioned = name, parameters, versioned
         self.state, self.values, self.states = ROWS[name]
         self.setup, self.args, self.kinds = [], {}, {}
+        self.changes = [self.values["setup"]] if "setup" in self.values else []
         counts = count_names(parameters)
         for kind, arg in parameters:
             base = kind.replace("const ", "").replace("*", "").strip()
             value = self.values.get(arg)
-            optional = bool(value) and value.startswith("*") or arg == "shortage"
+            optional = bool(value) and value.startswith("*") or arg in ("shortage", "reason")
             spec = (value or "").lstrip("*")
             length = re.match(r"(in|out)\[(.*)\]", spec)
             if base == "kvf_cache" and arg == "cache" and kind.count("*") == 1:
@@ -243,6 +360,10 @@ class Call:
             elif length:
                 self.setup.append(f"{base} *out_{arg} = take(({length.group(2)}) * sizeof *out_{arg}, 0);")
                 self.add(arg, "out_buffer", kind, f"out_{arg}", base, optional, length.group(2))
+            elif spec == "inout":
+                self.setup.append(f"{base} *out_{arg} = ({base} *)take(sizeof *out_{arg}, 0);")
+                self.setup.append(f"*out_{arg} = in_{arg};")
+                self.add(arg, "inout_struct", kind, f"out_{arg}", base, optional)
             elif kind.endswith("*") and base in versioned and "const" in kind:
                 self.add(arg, "in_struct", kind, f"&in_{arg}", base, optional)
             elif kind.endswith("*") and base in versioned:
@@ -270,20 +391,21 @@ class Call:
         if change:
             args.update(change)
         lines = [f"    begin({state or self.state});", "    inputs();"]
-        lines += [f"    {line}" for line in self.setup]
+        lines += [f"    {line}" for line in self.setup + self.changes]
         if before:
             lines.append(f"    {before};")
         call = ", ".join(args[n] for _, n in self.parameters)
         needed = "NULL"
         for n, (role, _, _, _, _) in self.kinds.items():
-            if role == "out" and n in ("n", "n_indices", "n_needed", "field", "reason"):
+            if role == "out" and n in ("n", "n_indices", "n_needed", "field"):
                 needed = f"out_{n}"
             if role == "out_struct" and self.name == "kvf_table_changed":
                 needed = f"out_{n}"
         shortage = "out_shortage" if "shortage" in self.args else "NULL"
+        reason = "out_reason" if "reason" in self.args else "NULL"
         lines.append("    before_call();")
         lines.append(f"    status = {self.name}({call});")
-        lines.append(f'    after_call("{self.name}", "{what}", status, {expected}, {needed}, {shortage});')
+        lines.append(f'    after_call("{self.name}", "{what}", status, {expected}, {needed}, {reason}, {shortage});')
         return "{\n" + "\n".join(lines) + "\n}"
 
     def cases(self):
@@ -306,16 +428,20 @@ class Call:
                     yield self.case(f"{arg} 0", STALE, {arg: "0"})
                 yield self.case(f"{arg} stale", STALE, {arg: f"({value} + (1ull << 32))"})
                 yield self.case(f"{arg} beyond", STALE, {arg: "UINT64_MAX"})
-            elif role in ("in_struct", "out_struct", "out", "in_buffer", "out_buffer"):
+            elif role in ("in_struct", "inout_struct", "out_struct", "out", "in_buffer", "out_buffer"):
                 null = "KVF_OK" if optional else "KVF_ERR_NULL"
                 yield self.case(f"{arg} NULL", null, {arg: "NULL"})
+            if role in ("in_struct", "inout_struct", "out_struct", "out", "in_buffer", "out_buffer") and base != "uint8_t":
                 yield self.case(f"{arg} misaligned", "KVF_ERR_ALIGNMENT", {arg: f"BESIDE({value})"})
-            if role in ("in_struct", "out_struct"):
-                target = f"in_{arg}" if role == "in_struct" else f"(*out_{arg})"
+            target = f"in_{arg}" if role == "in_struct" else f"(*out_{arg})"
+            if role in ("in_struct", "inout_struct", "out_struct"):
                 for size in ("0", "3", "5000", "UINT32_MAX"):
                     yield self.case(f"{arg} of size {size}", "KVF_ERR_STRUCT_SIZE", before=f"{target}.struct_size = {size}")
             if role == "in_struct":
                 longer = f"(const {base} *)(const void *)longer(&in_{arg}, sizeof in_{arg}, %d)"
+            if role == "inout_struct":
+                longer = f"({base} *)longer(&in_{arg}, sizeof in_{arg}, %d)"
+            if role in ("in_struct", "inout_struct"):
                 yield self.case(f"{arg} longer, zeros", "KVF_OK", {arg: longer % 0})
                 yield self.case(f"{arg} longer, not zeros", "KVF_ERR_UNSUPPORTED", {arg: longer % 1})
             if role == "out_struct":
@@ -330,7 +456,9 @@ class Call:
             if role == "number" and arg in ("group", "pool"):
                 yield self.case(f"{arg} 77", ARGUMENT, {arg: "77"})
                 yield self.case(f"{arg} 65536", ARGUMENT, {arg: "65536"})
-            for wrong, status in WRONG.get((self.name, arg), {}).items():
+            fields = WRONG_STRUCTS.get(base, {}) if role in ("in_struct", "inout_struct") else {}
+            wrongs = {f"-> {target}.{text}": status for text, status in fields.items()} | WRONG.get((self.name, arg), {})
+            for wrong, status in wrongs.items():
                 if wrong.startswith("-> "):
                     yield self.case(wrong[3:].replace('"', ""), status, before=wrong[3:])
                 else:

@@ -30,9 +30,16 @@ const SECTIONS: &[&str] = &[
     "introspect",
     "page_layout",
     "memory",
+    "stream",
+    "compaction",
+    "keep",
+    "scores",
+    "key_scores",
+    "budgets",
+    "losses",
 ];
 /// Files of `ffi/src` that have types, in the order of the header.
-const TYPES: &[&str] = &["types", "reports", "formats"];
+const TYPES: &[&str] = &["types", "reports", "formats", "eviction"];
 const HEADER: &str = "include/kvfolio.h";
 const PREFACE: &str = include_str!("preface.h");
 

@@ -21,7 +21,7 @@
  * Rules that hold for every function
  *   1. The answer is a kvf_status: KVF_OK (0) or a positive code. A call that fails changes nothing
  *      and writes nothing, except a kvf_shortage, a needed length, the field of a configuration or
- *      the reason why a layout is refused, where the function says so.
+ *      the reason why a layout or an eviction is refused, where the function says so.
  *   2. The library does not allocate, lock, read a clock, print, or keep a pointer to the caller's
  *      data or functions. It has no global state: caches are independent of each other.
  *   3. Functions with a "const kvf_cache *" only read: several threads may call them at the same
