@@ -33,12 +33,14 @@ struct cache *chat_evict_new(const struct options *o, const struct model_shape *
 {
     const long long pages = (long long)o->pages * shape->layers * shape->kv_heads;
     struct streams_config config = {
-        .page_tokens = o->page_tokens > 0 ? o->page_tokens : 16, .max_sequences = o->batch, .max_rows = rows,
-        .chunk = o->chunk, .longest = shape->context, .kv = o->kv,
+        .max_sequences = o->batch, .max_rows = rows, .chunk = o->chunk, .longest = shape->context, .kv = o->kv,
     };
+    struct kv_groups groups;
 
-    if (read_policy(o, &config.policy, error) != 0)
+    if (read_policy(o, &config.policy, error) != 0 ||
+        kv_groups_make(&groups, shape, &o->kv, o->page_tokens, error) != 0)
         return NULL;
+    config.page_tokens = groups.page_tokens;
     config.pages = pages < 1 << 24 ? (int)pages : 1 << 24; /* one of the user's holds all heads of all layers */
     config.columns = evict_columns(&config.policy, config.page_tokens, config.chunk, config.longest);
     return streams_new(&config, shape, threads, error);

@@ -64,7 +64,7 @@ int evict_check(const struct evict_policy *p, const kvf_page_layout *layout, str
     if (kvf_evict_protected_tokens(&guarded, &tokens, &reason) != KVF_OK)
         return fail(error, "eviction: %s", kvf_evict_reason_text(reason));
     if (p->budget < 1 || tokens > (uint32_t)p->budget)
-        return fail(error, "eviction: %s: %d of %u tokens", kvf_evict_reason_text(KVF_EVICT_BUDGET), p->budget,
+        return fail(error, "eviction: %s: %d for %u", kvf_evict_reason_text(KVF_EVICT_BUDGET), p->budget,
                     (unsigned)tokens);
     return 0;
 }

@@ -174,6 +174,8 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     }
     o->prompts = argv + optind;
     o->n_prompts = argc - optind;
+    if (!o->evict && (o->budget > 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before))
+        return fail(error, "--budget, --sinks, --recent, --removal and --evict-before go with --evict");
     if (o->file && o->n_prompts > 0)
         return fail(error, "prompts come from --prompts or from the command line, not from both");
     return 0;
