@@ -56,5 +56,6 @@ void chat_evict_table(struct cache *cache)
     printf("%-20s %.1f of %.1f a head and layer; %lld evicted, %lld moved\n", "tokens kept",
            (double)u.live / (double)u.streams, (double)u.seen / (double)u.streams, u.evicted, u.moved);
     printf("%-20s %lld at the end of the chats, %lld without holes\n", "pages of a head", u.pages, u.needed);
-    printf("%-20s %.1f %% of the slots in use\n", "holes", u.rows > 0 ? 100.0 * (double)(u.rows - u.live) / (double)u.rows : 0);
+    printf("%-20s %.1f %% of the slots in use\n", "holes",
+           u.rows > 0 ? 100.0 * (double)(u.rows - u.live) / (double)u.rows : 0);
 }

@@ -42,7 +42,8 @@ static int is_live(const kvf_stream *s, uint32_t slot)
     return (int)(s->valid[slot / s->page_tokens] >> slot % s->page_tokens & 1);
 }
 
-static float *at(const struct streams_view *view, void *base, uint64_t page_stride, uint64_t token_stride, uint32_t slot)
+static float *at(const struct streams_view *view, void *base, uint64_t page_stride, uint64_t token_stride,
+                 uint32_t slot)
 {
     const uint32_t page = view->stream->page_tokens;
     return (float *)((char *)base + (uint64_t)view->table[slot / page] * page_stride + slot % page * token_stride);
@@ -256,8 +257,8 @@ static int check_policy(struct holes *h, const char *model_name, const char *pol
         die("no statistics");
     failures = wrong[0] + wrong[1] + wrong[2] + wrong[3] + (h->logits_differ > 0) + !(h->most < 1e-3f) +
                (before.rows == before.live) + (after.rows != after.live) + ((long long)pool.used != after.needed);
-    printf("holes %s, %s: %lld of %lld slots were holes; of %d rows with holes %d, of compacted ones %d, of those whose "
-           "slots are used again %d differ from arrays, once all are closed %d\n", model_name, policy,
+    printf("holes %s, %s: %lld of %lld slots were holes; of %d rows with holes %d, of compacted ones %d, of those "
+           "whose slots are used again %d differ from arrays, once all are closed %d\n", model_name, policy,
            before.rows - before.live, before.rows, streams(h), wrong[KVF_REMOVE_HOLE], wrong[KVF_REMOVE_COMPACT],
            wrong[KVF_REMOVE_REPLACE], wrong[WAYS]);
     printf("    %lld of %lld rows of logits differ between holes and none, at most by %g where slots are used again; "

@@ -55,7 +55,7 @@ void evict_guard(const struct evict_policy *policy, kvf_protected *guarded);
 /* Says whether a policy makes sense, and whether pages of a layout allow it. -1 and a reason. */
 int evict_check(const struct evict_policy *policy, const kvf_page_layout *layout, struct error *error);
 
-/* Columns of P tokens that a row needs at most, if up to `chunk` tokens come at once and no text is longer than `most`. */
+/* Columns of P tokens that a row needs at most, if up to `chunk` tokens come at once, and no more than `most` in all. */
 int evict_columns(const struct evict_policy *policy, int page_tokens, int chunk, int most);
 
 /* Live slots per hundred at or below which holes are closed; 0 = never. */

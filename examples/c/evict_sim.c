@@ -255,8 +255,8 @@ long long evict_sim_compare(struct evict_sim *sim, struct cache *cache, uint64_t
     long long wrong = 0;
 
     for (int l = 0; l < sim->n; l++) {
-        const struct streams_view view = streams_view(cache, sequence, l / sim->shape.kv_heads, l % sim->shape.kv_heads);
-        const kvf_stream *s = view.stream;
+        const int heads = sim->shape.kv_heads;
+        const kvf_stream *s = streams_view(cache, sequence, l / heads, l % heads).stream;
         int found = 0;
         for (uint32_t slot = 0; slot < s->rows; slot++) {
             if (!(s->valid[slot / s->page_tokens] >> slot % s->page_tokens & 1))

@@ -24,7 +24,7 @@ void evict_sim_tell(struct evict_sim *sim, const kvf_stream *stream, int number,
 /* After the model, before the cache commits: tokens are scored, and go. */
 void evict_sim_end(struct evict_sim *sim, struct cache *cache, uint64_t sequence);
 
-/* Kept positions that the cache has and the list has not, or the reverse, over all streams; adds how many were compared. */
+/* Kept positions that only the cache or only the list has, over all streams; adds how many were compared. */
 long long evict_sim_compare(struct evict_sim *sim, struct cache *cache, uint64_t sequence, long long *compared);
 
 /* Live slots whose position the list did not have when a query read them. */

@@ -292,8 +292,9 @@ static int choose_rows(struct table *t, const char *names)
     for (int r = 0; r < ROWS; r++)
         t->chosen[r] = names == NULL;
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
         int r = 0;
-        while (r < ROWS && (strlen(rows[r].name) != strcspn(at, ",") || memcmp(rows[r].name, at, strcspn(at, ",")) != 0))
+        while (r < ROWS && (strlen(rows[r].name) != length || memcmp(rows[r].name, at, length) != 0))
             r++;
         if (r == ROWS)
             return -1;

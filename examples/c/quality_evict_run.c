@@ -20,9 +20,8 @@ struct run {
     struct cache *cache;
     struct engine *engine;
     float *logits;                 /* [EVICT_LANES][vocab] */
-    int len;                       /* tokens of every chat */
     uint64_t sequences[EVICT_LANES];
-    int lens[EVICT_LANES];
+    int lens[EVICT_LANES];         /* tokens of each chat */
     int lanes[EVICT_LANES];        /* of the rows of logits */
 };
 
