@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test quality-quant lib install uninstall header soak fuzz faults workloads trace bench clean
+.PHONY: demo test quality-quant quality-evict lib install uninstall header soak fuzz faults workloads trace bench clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -15,6 +15,10 @@ test:
 # What quantised keys and values cost a real model, beside reference figures. Half an hour on two cores.
 quality-quant:
 	scripts/quality_quant.sh
+
+# What evicting tokens costs it, policy by policy. Half an hour on two cores.
+quality-evict:
+	scripts/quality_evict.sh
 
 # libkvfolio.a and libkvfolio.so, in target/capi.
 lib:
@@ -32,8 +36,8 @@ header:
 	cargo run -q -p xtask -- header
 
 # Ten million random groups per codec: bounds, published formulas, and rows in every instruction set against the codec. Ten
-# minutes on two cores; a million takes one. A million steps of streams of evicted tokens over pages. Then a million random operations per configuration: model, Rust API and C ABI
-# in lock-step, an hour and a half.
+# minutes on two cores; a million takes one. A million steps of streams of evicted tokens over pages. Then a million random
+# operations per configuration: model, Rust API and C ABI in lock-step, hours.
 soak: export KVF_GROUPS ?= 10000000
 soak: export KVF_STEPS ?= 1000000
 soak:

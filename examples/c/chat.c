@@ -7,6 +7,7 @@
  * Exit status: 0, 1 when something failed on the way, 2 for a bad command line or a file that cannot be used.
  */
 #include "cache_contiguous.h"
+#include "chat_evict.h"
 #include "console.h"
 #include "forward.h"
 #include "load.h"
@@ -66,7 +67,7 @@ static int start(struct chat *chat, int prefixed)
     const int context = model->shape.context;
     struct scheduler_config config = {
         .max_running = o->batch, .chunk = o->chunk, .draft = o->draft, .context = context,
-        .end = tokenizer_end(chat->loaded.tokenizer), .on_token = console_token,
+        .end = o->endless ? -1 : tokenizer_end(chat->loaded.tokenizer), .on_token = console_token,
     };
     const int rows = scheduler_rows(&config);
     const struct step_config step = { o->page_tokens, o->pages, o->batch + 1, rows, o->kv };
@@ -76,7 +77,7 @@ static int start(struct chat *chat, int prefixed)
 
     if (kv_groups_make(&groups, &model->shape, &o->kv, o->page_tokens, &error) != 0)
         return complain(2, "%s", error.text);
-    config.page_tokens = o->contiguous ? 0 : groups.page_tokens;
+    config.page_tokens = o->contiguous || o->evict ? 0 : groups.page_tokens;
     capacity = o->pages * groups.page_tokens / o->batch;
     capacity = (capacity < context ? capacity : context) + o->draft + 1;
     chat->threads = threads_new(o->threads);
@@ -85,6 +86,7 @@ static int start(struct chat *chat, int prefixed)
     chat->console = console_new(chat->loaded.tokenizer, prefixed, o->samples, &error);
     config.user = chat->console;
     chat->cache = !chat->console ? NULL
+                  : o->evict ? chat_evict_new(o, &model->shape, chat->threads, rows, &error)
                   : o->contiguous
                       ? cache_contiguous_new(&model->shape, chat->threads, &o->kv, o->page_tokens, o->batch, capacity,
                                              rows, &error)
@@ -262,6 +264,8 @@ int main(int argc, char **argv)
     if (status <= 1 && chat.scheduler && !chat.options.quiet) {
         chat.cache->usage(chat.cache, &usage);
         console_table(scheduler_counts(chat.scheduler), &usage);
+        if (chat.options.evict)
+            chat_evict_table(chat.cache);
     }
     stop(&chat);
     prompts_free(&file);

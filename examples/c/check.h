@@ -52,6 +52,8 @@ int check_fewshot(struct check *check);
 int check_share(struct check *check);
 int check_formats(struct check *check);
 int check_layers(struct check *check);
+int check_evict(struct check *check);
+int check_holes(struct check *check);
 
 /* Prints tokens per second of prefill and decode. */
 void bench(struct check *check);

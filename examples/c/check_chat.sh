@@ -70,6 +70,20 @@ wrong 'no prompts' --prompts "$work/empty" --model random
 wrong 'No such file' --prompts "$work/absent" --model random
 wrong 'not from both' --prompts "$work/empty" x
 wrong 'empty prompt' --model random --raw ''
+random='--model random --raw --evict'
+# shellcheck disable=SC2086
+{
+    wrong 'needs --budget' $random h2o x
+    wrong 'h2o, streaming' $random h3 --budget 64 x
+    wrong 'go with --evict' --model random --budget 64 x
+    wrong 'budget: at least' $random h2o --budget 8 --recent 6 x
+    wrong 'recent: at least 1' $random tova --budget 8 --recent 0 x
+    wrong 'is --evict streaming' $random window --budget 64 --sinks 4 x
+    wrong 'does not go with' $random h2o --budget 64 --draft 2 x
+    wrong 'at most 64' $random h2o --budget 64 --page 128 x
+    wrong 'group' $random h2o --budget 64 --kv int4-channel --removal replace x
+    wrong 'reads f32' $random h2o --budget 64 --kv int4-channel --removal hole x
+}
 echo 'chat: wrong command lines end with 2 and a reason'
 
 cat >"$work/prompts" <<'TEXT'
@@ -97,6 +111,27 @@ for kv in int8 fp8 nvfp4 int4-had int4-channel 'int4-channel --kv-exact f16 --kv
         same --samples 3 --temperature 1 --kv $kv $arguments
     done
 done
+
+# Tokens are evicted: the text does not depend on pages or threads, nor on whether holes are closed.
+for policy in h2o streaming window random tova snapkv keydiff knorm; do
+    texts contiguous --evict $policy --budget 40
+    for arguments in '--removal hole' '--page 4 --pages 2000' '--threads 3' '--endless'; do
+        # shellcheck disable=SC2086
+        texts paged --evict $policy --budget 40 $arguments
+        if ! cmp -s "$work/paged" "$work/contiguous"; then
+            echo "chat --evict $policy $arguments: another text"
+            failures=$((failures + 1))
+        fi
+    done
+done
+"$chat" --model random --raw --max-new 1000 --evict h2o --budget 40 --removal replace x >"$work/out" 2>"$work/err"
+if LC_ALL=C grep -a -q '^pages of a head *12 at the end of the chats, 12 without holes' "$work/out"; then
+    echo 'chat --evict: 1,000 tokens in the pages of 40 for each of four heads'
+else
+    echo 'chat --evict: another number of pages in use'
+    LC_ALL=C grep -a '^pages' "$work/out"
+    failures=$((failures + 1))
+fi
 
 printf 'first line\nof one prompt\n\nanother prompt\n' >"$work/paragraphs"
 lines=$("$chat" --model random --raw --quiet --max-new 1 --prompts "$work/paragraphs" | grep -c '^\[[12]\] > ')

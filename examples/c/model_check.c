@@ -62,6 +62,8 @@ static const struct mode {
     { "fewshot", check_fewshot, 0, 1 },
     { "formats", check_formats, 0, 0 },
     { "layers", check_layers, 0, 0 },
+    { "evict", check_evict, 0, 0 },
+    { "holes", check_holes, 0, 0 },
     { "share", check_share, 0, 0 },
     { "bench", run_bench, 0, 0 },
 };

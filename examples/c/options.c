@@ -34,13 +34,22 @@ const char options_usage[] =
     "  --draft K         drafts up to K tokens a step from the text so far (default 0)\n"
     "  --threads T       (default: one per processor)\n"
     "  --contiguous      an array per chat in place of pages; nothing is shared\n"
+    "  --evict POLICY    each KV head of a layer keeps --budget tokens of a chat: h2o, streaming, window, random,\n"
+    "                    tova, snapkv, keydiff or knorm\n"
+    "  --budget N        tokens, the newest one included\n"
+    "  --sinks S         first tokens that stay (default 4; window: 0)\n"
+    "  --recent R        newest tokens that stay (default: what the policy needs)\n"
+    "  --removal WAY     hole, replace (new tokens take the place of old ones) or compact (default)\n"
+    "  --evict-before    makes a token's place before it attends, not after\n"
+    "  --endless         does not end where the model would, but after --max-new tokens\n"
     "  --quiet           no table at the end\n"
     "  --help\n"
     "\n"
     "FORMAT is %s.\n";
 
 enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
-       KV_EXACT_AS, KV_SINKS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP };
+       KV_EXACT_AS, KV_SINKS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP,
+       EVICT, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, ENDLESS };
 
 static const struct option names[] = {
     { "model", 1, NULL, MODEL },     { "prompts", 1, NULL, FILE_OF },     { "system", 1, NULL, SYSTEM },
@@ -50,7 +59,9 @@ static const struct option names[] = {
     { "kv-layer", 1, NULL, KV_LAYER }, { "kv-exact", 1, NULL, KV_EXACT_AS }, { "kv-sinks", 1, NULL, KV_SINKS },
     { "batch", 1, NULL, BATCH },     { "chunk", 1, NULL, CHUNK },         { "draft", 1, NULL, DRAFT },
     { "threads", 1, NULL, THREADS }, { "contiguous", 0, NULL, CONTIGUOUS }, { "quiet", 0, NULL, QUIET },
-    { "help", 0, NULL, HELP },       { NULL, 0, NULL, 0 },
+    { "help", 0, NULL, HELP },       { "evict", 1, NULL, EVICT },         { "budget", 1, NULL, BUDGET },
+    { "sinks", 1, NULL, SINKS },     { "recent", 1, NULL, RECENT },       { "removal", 1, NULL, REMOVAL },
+    { "evict-before", 0, NULL, BEFORE }, { "endless", 0, NULL, ENDLESS }, { NULL, 0, NULL, 0 },
 };
 
 /* Reads a whole number from `low` to `high`. */
@@ -129,6 +140,13 @@ static int read_option(struct options *o, int option, struct error *error)
     case CHUNK:       return whole("chunk", 1, 4096, &o->chunk, error);
     case DRAFT:       return whole("draft", 0, 32, &o->draft, error);
     case THREADS:     return whole("threads", 1, 256, &o->threads, error);
+    case EVICT:       o->evict = optarg; return 0;
+    case BUDGET:      return whole("budget", 1, 1 << 20, &o->budget, error);
+    case SINKS:       return whole("sinks", 0, 1 << 20, &o->sinks, error);
+    case RECENT:      return whole("recent", 0, 1 << 20, &o->recent, error);
+    case REMOVAL:     o->removal = optarg; return 0;
+    case BEFORE:      o->evict_before = 1; return 0;
+    case ENDLESS:     o->endless = 1; return 0;
     case HELP:        return 1;
     default:          return -1;
     }
@@ -140,7 +158,7 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
 
     *o = (struct options){
         .model = getenv("KVF_MODEL"), .pages = 512, .chunk = 64,
-        .batch = 16, .samples = 1, .max_new = 128,
+        .batch = 16, .samples = 1, .max_new = 128, .sinks = -1, .recent = -1,
         .system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
         .sampling = { .temperature = 0.0f, .top_p = 1.0f, .seed = 1 },
     };
@@ -158,6 +176,8 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     }
     o->prompts = argv + optind;
     o->n_prompts = argc - optind;
+    if (!o->evict && (o->budget > 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before))
+        return fail(error, "--budget, --sinks, --recent, --removal and --evict-before go with --evict");
     if (o->file && o->n_prompts > 0)
         return fail(error, "prompts come from --prompts or from the command line, not from both");
     return 0;

@@ -17,6 +17,11 @@ struct options {
     struct kv_spec kv;     /* how keys and values are kept */
     int page_tokens, pages; /* page_tokens 0 = what the format needs */
     int chunk, threads, batch, samples, draft, max_new;
+    int endless;           /* 1 = the token that ends a turn does not end it */
+    const char *evict;     /* the name of a policy, NULL = all tokens stay */
+    const char *removal;
+    int budget, sinks, recent; /* -1 = the policy's own; budget 0 = not given */
+    int evict_before;
     int quiet;             /* 1 = no table at the end */
     struct sampling sampling;
 };

@@ -1,0 +1,284 @@
+/*
+ * What goes: scores of tokens, kept sets, and the holes that are left.
+ *
+ *     kvf_evict_..._scores   from attention that was added up, from keys, or by chance   streams_score
+ *     kvf_evict_keep_best    the budget's best tokens and what is protected              streams_evict
+ *     kvf_stream_retain      makes holes of the others
+ *     kvf_stream_plan_compaction, kvf_cpu_move_rows, kvf_stream_commit_compaction,       streams_tidy
+ *     kvf_seq_truncate       close holes, and give the pages at the end of the row back
+ */
+#include "streams_state.h"
+
+#include "random.h"
+
+#include <string.h>
+
+float *streams_sums(const struct streams *s, int chat, int stream, int position, uint32_t *reduce, uint32_t *flags)
+{
+    const kvf_stream *of = stream_of(s, chat, stream);
+
+    switch (s->chats[chat].policy.kind) {
+    case EVICT_H2O:
+        *reduce = KVF_KERNEL_REDUCE_SUM;
+        return channel_of(s, of, 0);
+    case EVICT_TOVA:
+        *reduce = KVF_KERNEL_REDUCE_MEAN;
+        *flags = KVF_KERNEL_SCORES_STORE;
+        return channel_of(s, of, 0);
+    case EVICT_SNAPKV: /* one channel for each of the last queries */
+        *reduce = KVF_KERNEL_REDUCE_MEAN;
+        *flags = KVF_KERNEL_SCORES_STORE;
+        return channel_of(s, of, 1 + position % EVICT_LOOK);
+    default:
+        return NULL;
+    }
+}
+
+/* ---- Scores ---- */
+
+static int32_t snapkv(const struct streams *s, const kvf_stream *stream, float *scores, struct streams_work *work)
+{
+    memset(work->scores, 0, stream->rows * sizeof *work->scores);
+    for (int look = 0; look < EVICT_LOOK; look++) {
+        const float *seen = channel_of(s, stream, 1 + look);
+        for (uint32_t slot = 0; slot < stream->rows; slot++)
+            work->scores[slot] += seen[slot];
+    }
+    return kvf_evict_snapkv_scores(stream, work->scores, KVF_SMOOTH_AVERAGE, EVICT_SMOOTH, scores, NULL);
+}
+
+/* Scores of keys alone. */
+static int32_t keys(struct streams *s, int chat, int stream, float *scores, struct streams_work *work, int *is_kernel)
+{
+    const kvf_stream *of = stream_of(s, chat, stream);
+    const int is_knorm = s->chats[chat].policy.kind == EVICT_KNORM;
+    kvf_kernel_keys ask = { .struct_size = sizeof ask, .slots = (uint32_t)s->slots };
+    struct streams_row row;
+    float norm = 0;
+    int32_t status = 0;
+
+    streams_row(s, chat, stream, &row);
+    *is_kernel = 1;
+    if (!is_knorm) {
+        memset(work->sum, 0, (size_t)s->shape.head_dim * sizeof *work->sum);
+        ask.unit_sums = work->sum;
+        status = kvf_cpu_keys(&s->pages, &row.table, &row.slots, 0, 0, of->rows, &ask);
+        ask.unit_sums = NULL;
+        ask.vectors = work->sum;
+        ask.dots = work->dots;
+    }
+    ask.norms = work->norms;
+    if (status == KVF_KERNEL_OK)
+        status = kvf_cpu_keys(&s->pages, &row.table, &row.slots, 0, 0, of->rows, &ask);
+    if (status != KVF_KERNEL_OK)
+        return status;
+    *is_kernel = 0;
+    if (is_knorm)
+        return kvf_evict_knorm_scores(of, work->norms, scores, NULL);
+    status = kvf_keysum_norm(work->sum, (size_t)s->shape.head_dim, &norm);
+    return status == KVF_OK ? kvf_evict_keydiff_scores(of, work->dots, work->norms, norm, scores, NULL) : status;
+}
+
+/* Writes channel 0 where attention has not written it already. */
+static void score_range(void *context, int first, int last, int worker)
+{
+    struct streams *s = context;
+    struct streams_work *work = &s->work[worker];
+
+    for (int item = first; item < last; item++) {
+        const int chat = s->step_chats[item / s->n], stream = item % s->n;
+        const struct evict_policy *policy = &s->chats[chat].policy;
+        const kvf_stream *of = stream_of(s, chat, stream);
+        float *scores = channel_of(s, of, 0);
+        int is_kernel = 0;
+        int32_t status = 0;
+
+        if (policy->kind == EVICT_NONE || of->live + (uint32_t)policy->before <= (uint32_t)policy->budget)
+            continue; /* nothing is about to go */
+        if (policy->kind == EVICT_RANDOM)
+            status = kvf_evict_random_scores(of, policy->redraw ? random_bits(policy->seed, of->seen) : policy->seed,
+                                             (uint64_t)stream, scores, NULL);
+        else if (policy->kind == EVICT_SNAPKV)
+            status = snapkv(s, of, scores, work);
+        else if (policy->kind == EVICT_KEYDIFF || policy->kind == EVICT_KNORM)
+            status = keys(s, chat, stream, scores, work, &is_kernel);
+        streams_failed(s, status, is_kernel);
+    }
+}
+
+int streams_score(struct streams *s, struct error *error)
+{
+    parallel_for(s->threads, s->n_chats * s->n, 1, score_range, s);
+    return streams_check(s, "scoring", error);
+}
+
+/* ---- Kept sets ---- */
+
+/* What stays of a stream; of all heads of its layer by the sum of their scores, if the policy wants it so. */
+static int32_t choose(const struct streams *s, int chat, int stream, struct streams_work *work)
+{
+    const struct evict_policy *policy = &s->chats[chat].policy;
+    const kvf_stream *of = stream_of(s, chat, stream);
+    const float *scores = channel_of(s, of, 0);
+    kvf_protected guarded;
+    uint32_t kept;
+
+    evict_guard(policy, &guarded);
+    if (policy->kind == EVICT_WINDOW || policy->kind == EVICT_STREAMING)
+        scores = NULL; /* the oldest go */
+    if (policy->per_layer && scores) {
+        memcpy(work->scores, scores, of->rows * sizeof *scores);
+        for (int head = 1; head < s->shape.kv_heads; head++) {
+            const float *more = channel_of(s, of + head, 0);
+            for (uint32_t slot = 0; slot < of->rows; slot++)
+                work->scores[slot] += more[slot];
+        }
+        scores = work->scores;
+    }
+    return kvf_evict_keep_best(of, scores, &guarded, (uint32_t)policy->budget, work->keep, &kept, NULL);
+}
+
+/* The heads of a layer, one by one or together. */
+static int32_t evict_layer(struct streams *s, int chat, int layer, struct streams_work *work)
+{
+    const struct evict_policy *policy = &s->chats[chat].policy;
+    const int heads = s->shape.kv_heads;
+    long long gone = 0;
+    int32_t status = KVF_OK;
+
+    for (int head = 0; head < heads && status == KVF_OK; head++) {
+        const int stream = layer * heads + head;
+        kvf_stream *of = stream_of(s, chat, stream);
+        const uint32_t live = of->live;
+        if (!policy->per_layer || head == 0) /* else their slots are the same, and so is what they keep */
+            status = choose(s, chat, stream, work);
+        if (status == KVF_OK)
+            status = kvf_stream_retain(of, work->keep, NULL);
+        gone += live - of->live;
+    }
+    atomic_fetch_add(&s->gone, gone);
+    return status;
+}
+
+/* Items are (chat of the step, layer) pairs. */
+static void evict_range(void *context, int first, int last, int worker, int before)
+{
+    struct streams *s = context;
+    const int layers = s->shape.layers, heads = s->shape.kv_heads;
+
+    for (int item = first; item < last; item++) {
+        const int chat = s->step_chats[item / layers], layer = item % layers;
+        const struct evict_policy *policy = &s->chats[chat].policy;
+        if (policy->kind != EVICT_NONE && policy->before == before &&
+            stream_of(s, chat, layer * heads)->live > (uint32_t)policy->budget)
+            streams_failed(s, evict_layer(s, chat, layer, &s->work[worker]), 0);
+    }
+}
+
+static void evict_before(void *context, int first, int last, int worker)
+{
+    evict_range(context, first, last, worker, 1);
+}
+
+static void evict_after(void *context, int first, int last, int worker)
+{
+    evict_range(context, first, last, worker, 0);
+}
+
+int streams_evict(struct streams *s, int before, struct error *error)
+{
+    atomic_store(&s->gone, 0);
+    parallel_for(s->threads, s->n_chats * s->shape.layers, 1, before ? evict_before : evict_after, s);
+    s->evicted += atomic_load(&s->gone);
+    return streams_check(s, "eviction", error);
+}
+
+/* ---- Holes ---- */
+
+static int32_t close_holes(struct streams *s, int chat, int stream, struct streams_work *work, int *is_kernel)
+{
+    kvf_stream *of = stream_of(s, chat, stream);
+    kvf_compaction report = { .struct_size = sizeof report };
+    struct streams_row row;
+    size_t n_runs, n = 0;
+    int32_t status = kvf_stream_plan_compaction(of, 1, work->runs, (size_t)s->slots, &n_runs, &report, NULL);
+
+    *is_kernel = 0;
+    if (status != KVF_OK)
+        return status;
+    streams_row(s, chat, stream, &row);
+    for (size_t i = 0; i < n_runs; i++) {
+        const uint32_t page = of->page_tokens;
+        for (uint32_t j = 0; j < work->runs[i].count; j++) {
+            const uint32_t from = work->runs[i].from + j, to = work->runs[i].to + j;
+            work->moves[n++] = (kvf_kernel_move){ (uint32_t)row.table.entries[from / page], from % page,
+                                                  (uint32_t)row.table.entries[to / page], to % page };
+        }
+    }
+    *is_kernel = 1;
+    status = kvf_cpu_move_rows(&s->pages, work->moves, (uint32_t)n);
+    if (status != KVF_KERNEL_OK)
+        return status;
+    *is_kernel = 0;
+    atomic_fetch_add(&s->shifted, (long long)n);
+    return kvf_stream_commit_compaction(of, 1, NULL);
+}
+
+static void tidy_range(void *context, int first, int last, int worker)
+{
+    struct streams *s = context;
+
+    for (int item = first; item < last; item++) {
+        const int chat = s->step_chats[item / s->n], stream = item % s->n;
+        const uint32_t percent = evict_sparse(&s->chats[chat].policy);
+        uint32_t sparse = 0;
+        int is_kernel = 0;
+        int32_t status = percent > 0 ? kvf_stream_is_sparse(stream_of(s, chat, stream), percent, &sparse, NULL) : 0;
+
+        if (status == KVF_OK && sparse)
+            status = close_holes(s, chat, stream, &s->work[worker], &is_kernel);
+        streams_failed(s, status, is_kernel);
+    }
+}
+
+/* Pages behind the rows that are left are free from now on. */
+static int give_back(struct streams *s, int chat, struct error *error)
+{
+    struct streams_chat *c = &s->chats[chat];
+
+    for (int stream = 0; stream < s->n; stream++) {
+        kvf_status status;
+        if (c->streams[stream].rows == c->lengths[stream])
+            continue;
+        c->lengths[stream] = c->streams[stream].rows;
+        status = kvf_seq_truncate(s->kvf, c->sequences[stream], c->lengths[stream]);
+        if (status != KVF_OK)
+            return fail(error, "kvfolio: giving pages back: %s", kvf_status_text(status));
+    }
+    return 0;
+}
+
+int streams_tidy(struct streams *s, struct error *error)
+{
+    atomic_store(&s->shifted, 0);
+    parallel_for(s->threads, s->n_chats * s->n, 8, tidy_range, s);
+    s->moved += atomic_load(&s->shifted);
+    if (streams_check(s, "compaction", error) != 0)
+        return -1;
+    for (int i = 0; i < s->n_chats; i++) {
+        if (give_back(s, s->step_chats[i], error) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int streams_close_holes(struct streams *s, int chat, struct error *error)
+{
+    atomic_store(&s->shifted, 0);
+    for (int stream = 0; stream < s->n; stream++) {
+        int is_kernel = 0;
+        streams_failed(s, close_holes(s, chat, stream, &s->work[0], &is_kernel), is_kernel);
+    }
+    s->moved += atomic_load(&s->shifted);
+    return streams_check(s, "compaction", error) == 0 ? give_back(s, chat, error) : -1;
+}
