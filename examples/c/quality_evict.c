@@ -162,13 +162,14 @@ static int print_lines(const struct lane *lanes, int n, int w, int count, const 
         const double d = w == KEY ? -nll * DIGITS : nll - mean(&results[0], from, count);
         const int near = !row->drawn && !isnan(reference) && w != KEY;
         const int bad = !isfinite(d) || (near && !(fabs(d - reference) < 0.03));
-        char seed[16] = "", text[16] = "-";
+        char seed[16] = "", text[16] = "-", perplexity[16] = "";
         if (row->drawn)
             snprintf(seed, sizeof seed, " %d", lanes[i].seed);
         if (!isnan(reference))
             snprintf(text, sizeof text, w == KEY ? "%.1f" : "%+.3f", reference);
-        printf("%d %%  %-12s%-3s %6d %10.2f ", 100 / parts[lanes[i].share], row->name, seed, budget,
-               w == KEY ? NAN : exp(nll));
+        if (w != KEY)
+            snprintf(perplexity, sizeof perplexity, "%.2f", exp(nll));
+        printf("%d %%  %-12s%-3s %6d %10s ", 100 / parts[lanes[i].share], row->name, seed, budget, perplexity);
         printf(w == KEY ? "%9.2f %9s%s\n" : "%+9.4f %9s%s\n", d, text, bad ? "  FAILED" : "");
         failures += bad;
         if (isnan(firsts[lanes[i].share][lanes[i].row]))
@@ -205,7 +206,7 @@ static int run_window(const struct table *t, int w)
         exit(complain(1, error.text));
     printf("%c: %s, tokens %d to %d, %d chats, %.0f s\n", windows[w].name, windows[w].file, windows[w].begin,
            windows[w].begin + count - 1, n + 1, clock_seconds() - start);
-    printf("     %-15s %6s %10s %9s %9s\n", "policy", "budget", "perplexity", w == KEY ? "log p" : "d", "reference");
+    printf("     %-15s %6s %10s %9s %9s\n", "policy", "budget", w == KEY ? "" : "perplexity", w == KEY ? "log p" : "d", "reference");
     if (w == KEY)
         printf("     %-15s %6s %10s %9.2f %9s\n", "full", "", "", -mean(&results[0], count - DIGITS, count) * DIGITS,
                "-0.17");
@@ -244,7 +245,10 @@ static kvf_pin find_pin(const struct table *t, const int32_t *tokens)
     return (kvf_pin){ (uint32_t)n[0], (uint32_t)n[1] };
 }
 
-/* Every policy at two small budgets, with and without the pin: the digits must come out with it, and not without. */
+/*
+ * Every policy at two small budgets, with and without the pin: the digits must come out with it, and not without; but
+ * H2O for each KV head finds some of those tokens worth keeping by itself, so there only their probability must fall.
+ */
 static int run_pin(const struct table *t)
 {
     static const int budgets[] = { 78, 195 };
@@ -271,15 +275,16 @@ static int run_pin(const struct table *t)
            windows[KEY].file, (unsigned)pin.start, (unsigned)pin.end - 1);
     n = 0;
     for (int i = 0; i < ROWS * 4; i++) {
+        double log_p;
         int hits = 0, bad;
         if (!t->chosen[i / 4])
             continue;
         for (int j = count - DIGITS; j < count; j++)
             hits += results[n].hit[j];
-        bad = i % 2 == 0 ? hits < DIGITS : hits == DIGITS;
+        log_p = -mean(&results[n], count - DIGITS, count) * DIGITS;
+        bad = i % 2 == 0 ? hits < DIGITS : log_p > -5 || (hits == DIGITS && i / 4 != H2O);
         printf("%-12s %6d %-8s %d of %d %9.2f%s\n", rows[i / 4].name, budgets[i / 2 % 2],
-               i % 2 == 0 ? "pinned" : "", hits, DIGITS, -mean(&results[n], count - DIGITS, count) * DIGITS,
-               bad ? "  FAILED" : "");
+               i % 2 == 0 ? "pinned" : "", hits, DIGITS, log_p, bad ? "  FAILED" : "");
         failures += bad;
         n++;
     }
