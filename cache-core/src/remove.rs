@@ -22,6 +22,7 @@ impl Cache<'_> {
         if sequence.plan != 0 {
             return Err(Error::Busy);
         }
+        let Some((&first, &last)) = entries.first().zip(entries.last()) else { return Ok(()) };
         let is_alone = self.limits.groups == 1 && !self.limits.is_hidden() && group.is_full() && group.sealed_pool == 0;
         if !is_alone || sequence.parts != 0 {
             return Err(Error::Unsupported);
@@ -29,7 +30,6 @@ impl Cache<'_> {
         if sequence.loads > 0 {
             return Err(Error::Busy);
         }
-        let Some((&first, &last)) = entries.first().zip(entries.last()) else { return Ok(()) };
         if !entries.is_sorted_by(|a, b| a < b) || last >= sequence.verified >> group.shift {
             return Err(Error::Argument);
         }

@@ -178,6 +178,7 @@ impl Model {
     /// Takes full pages out of a row; the sequence becomes the list of the others.
     pub(super) fn remove_pages(&mut self, seq: Seq, columns: &[u32]) -> Result<Outcome, Outcome> {
         let mut sequence = self.idle(seq)?.clone();
+        let Some((&first, &last)) = columns.first().zip(columns.last()) else { return Ok(Outcome::OK) };
         let [group] = &self.spec.groups[..] else { return Err(Outcome::of(Status::Sealed)) };
         if group.kind != GroupKind::Full || group.sealed.is_some() || !sequence.spans.is_empty() {
             return Err(Outcome::of(Status::Sealed));
@@ -185,7 +186,6 @@ impl Model {
         if self.is_loading(&sequence) {
             return Err(Outcome::of(Status::Busy));
         }
-        let Some((&first, &last)) = columns.first().zip(columns.last()) else { return Ok(Outcome::OK) };
         let step = group.page_tokens;
         if last >= sequence.verified / step {
             return Err(Outcome::of(Status::Argument));
