@@ -220,6 +220,7 @@ static kvf_prompt in_prompt;
 static kvf_open_params in_params;
 static kvf_namespace_key in_key;
 static const uint32_t *in_tokens = w.tokens;
+static const uint32_t in_columns[1] = {0};
 static kvf_media_span in_spans[1];
 static kvf_plan_item in_items[1];
 static kvf_accept in_accepts[1];

@@ -432,7 +432,7 @@ class Call:
             elif role in ("in_struct", "inout_struct", "out_struct", "out", "in_buffer", "out_buffer"):
                 null = "KVF_OK" if optional else "KVF_ERR_NULL"
                 yield self.case(f"{arg} NULL", null, {arg: "NULL"})
-            if role in ("in_struct", "inout_struct", "out_struct", "out", "in_buffer", "out_buffer") and base != "uint8_t":
+            if role in ("in_struct", "inout_struct", "out_struct", "out", "in_buffer", "out_buffer") and base != "uint8_t" and length != "0":
                 yield self.case(f"{arg} misaligned", "KVF_ERR_ALIGNMENT", {arg: f"BESIDE({value})"})
             target = f"in_{arg}" if role == "in_struct" else f"(*out_{arg})"
             if role in ("in_struct", "inout_struct", "out_struct"):
