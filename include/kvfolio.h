@@ -176,7 +176,8 @@ typedef struct kvf_group_config {
                            * never span two pools. */
     uint32_t window;      /* Window groups: tokens that a query reads, its own included; at least
                            * 1. */
-    uint32_t sinks;       /* Window groups: tokens at the start that are never dropped. */
+    uint32_t sinks;       /* Tokens at the start that a window group never drops, or whose pages
+                           * a full group with a sealed pool never seals. Else 0. */
     uint32_t window_keep; /* KVF_WINDOW_* */
     uint32_t flags;       /* KVF_GROUP_CONTIGUOUS or 0 */
     uint32_t ring_tokens; /* Window groups: most tokens of one kvf_plan_add where a sequence
@@ -431,6 +432,18 @@ kvf_status kvf_seq_fork(kvf_cache *cache, kvf_seq seq, uint32_t at, kvf_seq *chi
  */
 kvf_status kvf_seq_truncate(kvf_cache *cache, kvf_seq seq, uint32_t len);
 
+/*
+ * Takes `n` full pages out of a sequence's row: `columns` are their numbers, ascending. Those
+ * behind move up, no byte of a page moves, and the pages are given back at once. The sequence has P
+ * tokens less for each: its length counts slots, not positions, from then on, and nothing behind
+ * the first of them is published. For token eviction, where a sequence is the row of one layer and
+ * KV head, in a cache of one full group. KVF_ERR_UNSUPPORTED with other groups, a sealed pool or
+ * media spans, or if the first page is published; KVF_ERR_ARGUMENT for columns that do not ascend,
+ * or pages that are not full of verified tokens; KVF_ERR_BUSY in an open plan or while a load into
+ * the sequence runs. O(pages of the row).
+ */
+kvf_status kvf_seq_remove_pages(kvf_cache *cache, kvf_seq seq, const uint32_t *columns, size_t n);
+
 /* Settles provisional tokens: those below `upto` are final, and may be published from now on. */
 kvf_status kvf_seq_verify(kvf_cache *cache, kvf_seq seq, uint32_t upto);
 
@@ -511,11 +524,12 @@ kvf_status kvf_seq_shared_tokens(const kvf_cache *cache, kvf_seq a, kvf_seq b, u
 kvf_status kvf_seq_cache_hit(const kvf_cache *cache, kvf_seq a, kvf_seq b, uint32_t *share);
 
 /*
- * `pages` gets how many leading pages of a sequence's row in a group are of the group's sealed
- * pool. O(1).
+ * Which columns of a sequence's row in a group are pages of the group's sealed pool: from `begin`,
+ * which is the number of pages with sinks, to before `end`. The others are of the group's own pool.
+ * Where none is sealed both are equal. O(1).
  */
-kvf_status kvf_seq_sealed_pages(const kvf_cache *cache, kvf_seq seq, uint32_t group,
-                                uint32_t *pages);
+kvf_status kvf_seq_sealed_columns(const kvf_cache *cache, kvf_seq seq, uint32_t group,
+                                  uint32_t *begin, uint32_t *end);
 
 /* =================================================================================================
  * 6. Prefix index

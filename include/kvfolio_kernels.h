@@ -222,7 +222,7 @@ typedef struct kvf_kernel_quant {
 /*
  * Rows that span two pools: columns begin[r] .. end[r] - 1 of table row r are
  * pages of the quantised pool, all others of the exact one. NULL: from 0, and
- * to the end. kvf_seq_sealed_pages tells the end for a group with a sealed pool.
+ * to the end. kvf_seq_sealed_columns tells both for a group with a sealed pool.
  */
 typedef struct kvf_kernel_split {
     uint32_t struct_size;

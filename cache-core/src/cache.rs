@@ -248,16 +248,23 @@ impl<'m> Cache<'m> {
         u32::from(self.evict_victim(pool, page))
     }
 
-    /// Evicts one page of a pool: the victim, or if pages of the same pool hang on it, one of those first.
+    /// Evicts one page of a pool: the victim, or if pages of the same pool hang on it, one of those first. What is behind the
+    /// last sink page is of another pool; it goes with that page, leaf by leaf, the lowest of several children first.
     pub(crate) fn evict_victim(&mut self, pool: u32, page: u32) -> bool {
-        if self.index.places > 0 && page != NULL && !self.pages.is_hung(page) {
-            let hung = (0..self.index.places).map(|place| self.index.hung(page, place));
-            let mut here = hung.filter(|&hung| self.pages.is_cached(hung) && self.pages.pool_of(hung) == pool);
-            if let Some(first) = here.next() {
-                return self.evict_page(first);
+        loop {
+            let leaf = self.index.leaf_behind(&self.pages, page);
+            if self.index.places > 0 && leaf != NULL && !self.pages.is_hung(leaf) {
+                let hung = (0..self.index.places).map(|place| self.index.hung(leaf, place));
+                let mut here = hung.filter(|&hung| self.pages.is_cached(hung) && self.pages.pool_of(hung) == pool);
+                if let Some(first) = here.next() {
+                    return self.evict_page(first);
+                }
+            }
+            let done = self.evict_page(leaf);
+            if leaf == page || !done {
+                return done;
             }
         }
-        self.evict_page(page)
     }
 
     pub(crate) fn evict_page(&mut self, page: u32) -> bool {

@@ -21,13 +21,14 @@ pub enum Rule {
     Order = 3,
     /// References are table entries, path ends, used children and open copies. Index: the page.
     References = 4,
-    /// A node's parent is a node or a root, used if the node is, and counts it as a child. Index: the page.
+    /// A node is of the pool that its place on the path asks for. Its parent is a node or a root, used if the node is, and
+    /// counts it as a child. Index: the page.
     Tree = 5,
     /// Every child can be found; a chain bit means one child, the next page. Index: the page.
     Lookup = 6,
     /// A page of another group and its node point at each other. Index: the page.
     Hung = 7,
-    /// Rows hold a page for every token that a query may read, below the boundary one of the sealed pool; fixed rings are
+    /// Rows hold a page for every token that a query may read, in sealed columns one of the sealed pool; fixed rings are
     /// whole and not indexed. Index: the sequence, ticket or transfer.
     Table = 8,
     /// published <= verified <= len, known <= len, and no path is longer than the anchor's row. Index: the sequence, ticket
@@ -232,7 +233,8 @@ impl Cache<'_> {
             let parent = self.pages.parent(page);
             let parent_used = self.pages.is_root(parent) || self.pages.is_used(parent) || !self.pages.is_used(page);
             let parent_indexed = self.pages.is_root(parent) || self.pages.is_indexed(parent);
-            ensure(parent_used && parent_indexed, Rule::Tree, page)?;
+            let is_right = self.pages.pool_of(page) == self.pages.node_pool(page);
+            ensure(parent_used && parent_indexed && is_right, Rule::Tree, page)?;
             let found = self.pages.inline_child(parent) == page
                 || self.limits.index == crate::IndexKind::Flat
                 || (self.pages.is_probed(page) && self.index.is_reachable(&self.pages, page))
@@ -328,10 +330,10 @@ impl Cache<'_> {
                     let end = self.stored_end(index, state, written);
                     let first = if group.is_ring() { 0 } else { group.first(state.len).min(end) };
                     let sinks = group.sink_pages(written).min(first);
+                    let columns = self.sealed(holder, index);
                     let all = (0..sinks).chain(first..end).all(|entry| {
                         let page = self.tables.get(holder, index, entry);
-                        let sealed = entry < self.tables.sealed(holder, index);
-                        let pool = if sealed { group.sealed_pool.wrapping_sub(1) } else { group.pool };
+                        let pool = if columns.contains(entry) { group.sealed_pool.wrapping_sub(1) } else { group.pool };
                         let is_right = page != NULL && self.pages.pool_of(page) == pool;
                         is_right && !(group.is_ring() && self.pages.is_indexed(page))
                     });

@@ -66,6 +66,9 @@ pub struct GroupConfig {
     /// Index + 1 of the pool that sealed pages come from, another one than `pool`; 0 = its rows never span two pools. For full
     /// groups only.
     pub sealed_pool: u16,
+    /// Tokens at the start of a sequence whose pages are never sealed, where there is a sealed pool: a row is then exact pages,
+    /// sealed ones, and those not sealed yet. 0 = rows are sealed from their start. The sinks of a window are in `kind`.
+    pub sinks: u32,
     /// What becomes of pages that leave the window.
     pub window_keep: WindowKeep,
     /// Most tokens of one `plan_add`, for a window group that keeps its pages as a fixed ring: a sequence takes
@@ -84,6 +87,7 @@ impl GroupConfig {
         page_tokens: 16,
         pool: 0,
         sealed_pool: 0,
+        sinks: 0,
         window_keep: WindowKeep::Cached,
         ring_tokens: 0,
         contiguous: false,
@@ -210,7 +214,7 @@ pub enum ConfigError {
     Groups = 2,
     /// Page size of a group: not a power of two in `1..=256`.
     PageTokens = 3,
-    /// A group names a pool that does not exist, or a sealed pool that it cannot have.
+    /// A group names a pool that does not exist, or a sealed pool that it cannot have, or exact sinks without one.
     GroupPool = 4,
     /// A window of no tokens, or a fixed ring where there is no window.
     Window = 5,
@@ -242,7 +246,9 @@ impl fmt::Display for ConfigError {
             Self::Pools => "pools: 1 to 64 of them, each with 1 to 2^24 pages",
             Self::Groups => "groups: 1 to 1024 of them",
             Self::PageTokens => "page_tokens: a power of two from 1 to 256",
-            Self::GroupPool => "group names a pool that does not exist",
+            Self::GroupPool => {
+                "pool, sealed_pool: two that exist, the second for full groups; sinks: with a sealed pool"
+            }
             Self::Window => "window: at least 1 token; ring_tokens: for window groups only",
             Self::Sequences => "sequences: 1 to 2^20",
             Self::Handles => "tickets, transfers, namespaces, leases: at most 2^20 each",

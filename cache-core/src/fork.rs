@@ -90,6 +90,7 @@ impl Cache<'_> {
         for index in 0..self.limits.groups {
             let first = self.tables.first(from, index).min(self.groups.get(index).first(at));
             self.tables.set_first(to, index, first);
+            self.cut_sealed(to, index, self.groups.get(index).pages(at));
         }
         let parts = self.index.parts.copy(crate::index::Spans::Stored(parts), 0, at).unwrap_or(0);
         let (verified, known, class, user) = self.holders.with(from, |parent| {

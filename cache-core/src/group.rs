@@ -4,6 +4,7 @@
 //! A full group is a window that never ends.
 
 use crate::config::{GroupConfig, GroupKind, WindowKeep};
+use crate::table::SealedColumns;
 
 /// A group as the core uses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub struct Group {
     pub(crate) sealed_pool: u32,
     /// 0 = full.
     pub(crate) window: u32,
+    /// Tokens at the start that a window keeps, or that stay exact where rows span two pools.
     pub(crate) sinks: u32,
     /// First of its places on a node.
     pub(crate) place: u32,
@@ -32,7 +34,7 @@ crate::records::zero!(Group { shift, pool, sealed_pool, window, sinks, place, pe
 impl Group {
     pub(crate) fn new(config: &GroupConfig) -> Self {
         let (window, sinks) = match config.kind {
-            GroupKind::Full => (0, 0),
+            GroupKind::Full => (0, config.sinks),
             GroupKind::Window { window, sinks } => (window, sinks),
         };
         let exact = u32::from(config.window_keep == WindowKeep::Exact);
@@ -81,6 +83,12 @@ impl Group {
     #[inline]
     pub(crate) fn sink_pages(&self, len: u32) -> u32 {
         self.pages(self.sinks.min(len))
+    }
+
+    /// The columns of a row of which `count` are sealed. Those of its sinks never are.
+    pub(crate) fn sealed_columns(&self, count: u32) -> SealedColumns {
+        let begin = if self.sealed_pool == 0 { 0 } else { self.pages(self.sinks) };
+        SealedColumns { begin, end: begin.saturating_add(count) }
     }
 
     /// First entry that a query at position `len` reads, sinks apart.

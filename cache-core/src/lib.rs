@@ -107,6 +107,7 @@ mod quota;
 #[doc(hidden)]
 pub mod records;
 mod release;
+mod remove;
 mod retain;
 mod seal_schedule;
 mod sequence;
@@ -142,4 +143,5 @@ pub use stats::{Counters, PageInfo, PageState, PoolStats, SequenceInfo, Stats};
 #[cfg(feature = "alloc")]
 pub use storage::OwnedStorage;
 pub use storage::{CacheStorage, StorageCounts};
+pub use table::SealedColumns;
 pub use transfer::{Direction, Source};

@@ -21,6 +21,8 @@ pub(crate) struct Limits {
     pub(crate) anchor_pool: u32,
     /// The pool of the anchor's unsealed pages, which comes second; equal to `anchor_pool` where nothing is sealed.
     pub(crate) open_pool: u32,
+    /// Nodes at the start of each path that are of `open_pool`: the anchor's sink pages. 0 = all nodes are of `anchor_pool`.
+    pub(crate) exact_nodes: u32,
     pub(crate) anchor_tokens: u32,
     hidden: bool,
     /// Places on a node for pages of the other groups.
@@ -89,6 +91,7 @@ impl Limits {
             i += 1;
         }
         let (mut anchor, mut largest, mut windows, mut ring_pages, mut g) = (groups.len(), 1_u16, false, 0_u64, 0);
+        let mut exact_nodes = 0;
         while g < groups.len() {
             let group = &groups[g];
             if group.page_tokens == 0 || group.page_tokens > 256 || !group.page_tokens.is_power_of_two() {
@@ -98,11 +101,15 @@ impl Limits {
                 || group.sealed_pool as usize > pools.len()
                 || group.sealed_pool == group.pool + 1
                 || (group.sealed_pool != 0 && !matches!(group.kind, GroupKind::Full))
+                || (group.sealed_pool == 0 && group.sinks != 0)
             {
                 return Err(ConfigError::GroupPool);
             }
             match group.kind {
-                GroupKind::Full if anchor == groups.len() => anchor = g,
+                GroupKind::Full if anchor == groups.len() => {
+                    anchor = g;
+                    exact_nodes = group.sinks.div_ceil(group.page_tokens as u32);
+                }
                 GroupKind::Window { window: 0, .. } => return Err(ConfigError::Window),
                 GroupKind::Window { window, sinks } => {
                     windows = true;
@@ -227,6 +234,7 @@ impl Limits {
             anchor: anchor as u32,
             anchor_pool: anchor_pool as u32,
             open_pool: open_pool as u32,
+            exact_nodes: if matches!(config.index, IndexKind::None) { 0 } else { exact_nodes },
             anchor_tokens,
             hidden,
             places,

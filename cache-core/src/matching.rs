@@ -217,7 +217,8 @@ impl Cache<'_> {
             self.tables.set_first(holder, index, group.first(found.tokens));
         }
         for (index, group) in (0..).zip(self.groups.iter()).filter(|(_, group)| group.sealed_pool != 0) {
-            self.tables.set_sealed(holder, index, group.pages(found.tokens));
+            let sealed = group.pages(found.tokens).saturating_sub(group.sealed_columns(0).begin);
+            self.tables.set_sealed(holder, index, sealed);
         }
         self.holders.with(holder, |state| {
             state.len = found.tokens;

@@ -70,7 +70,7 @@ impl Cache<'_> {
         }
     }
 
-    /// Whether the page behind the path is full, final and of known tokens, and sealed where pages are.
+    /// Whether the page behind the path is full, of known tokens, and final.
     #[inline]
     fn can_publish(&self, holder: u32) -> bool {
         let Some(sequence) = self.holders.at(holder) else { return false };
@@ -78,7 +78,7 @@ impl Cache<'_> {
         self.index.is_enabled()
             && sequence.loads == 0
             && sequence.depth < end >> self.index.shift
-            && self.is_publishable(holder, self.limits.anchor, sequence.depth)
+            && sequence.depth < self.final_end(holder, self.limits.anchor)
     }
 
     /// Publishes up to `budget` pages of a sequence. Gives how many; fewer where its key parts do not fit or a pin would
@@ -90,8 +90,7 @@ impl Cache<'_> {
         let Some(&Sequence { tip, depth, verified, known, parts, .. }) = self.holders.at(holder) else { return 0 };
         let end = verified.min(known) >> self.index.shift;
         let anchor = self.limits.anchor;
-        let may_all = self.groups.get(anchor).sealed_pool == 0;
-        let end = if may_all { end } else { end.min(self.sealed_for_good(holder, anchor)) };
+        let end = end.min(self.final_end(holder, anchor));
         let mut path = Path { tip, depth };
         let mut cursor = self.tables.cursor(holder, anchor, depth);
         let limit = depth.saturating_add(budget).min(end);
@@ -166,11 +165,6 @@ impl Cache<'_> {
             || self.pages.pools.get(self.pages.pool_of(page)).available() > 0
     }
 
-    /// Whether a full page of a group may be published: where pages are sealed, only sealed ones.
-    fn is_publishable(&self, holder: u32, index: u32, entry: u32) -> bool {
-        self.groups.get(index).sealed_pool == 0 || entry < self.sealed_for_good(holder, index)
-    }
-
     /// Hangs the sequence's pages of other groups that end with a node on it, where the place is empty.
     fn hang_pages(&mut self, holder: u32, path: &Path) {
         let node = path.tip;
@@ -180,13 +174,13 @@ impl Cache<'_> {
             if end & group.page_tokens().wrapping_sub(1) != 0 || group.is_ring() {
                 continue;
             }
-            let last = end >> group.shift;
+            let (last, final_end) = (end >> group.shift, self.final_end(holder, index));
             for sub in 0..group.per_node {
                 let entry = last.saturating_sub(group.per_node).saturating_add(sub);
                 let place = group.place.saturating_add(sub);
                 let page = self.tables.get(holder, index, entry);
                 if page == NULL
-                    || !self.is_publishable(holder, index, entry)
+                    || entry >= final_end
                     || self.pages.is_indexed(page)
                     || self.index.hung(node, place) != NULL
                 {

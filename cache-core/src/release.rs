@@ -149,7 +149,7 @@ impl Cache<'_> {
         for (index, group) in (0..).zip(self.groups.iter()) {
             // The next token would be written into a sealed page.
             let is_cut = len & group.page_tokens().wrapping_sub(1) != 0;
-            if is_cut && len >> group.shift < self.tables.sealed(holder, index) {
+            if is_cut && self.sealed(holder, index).contains(len >> group.shift) {
                 return Err(Error::Unsupported);
             }
         }
@@ -164,8 +164,7 @@ impl Cache<'_> {
         self.cut_path(holder, len, Holder::Live);
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            let sealed = self.tables.sealed(holder, index).min(group.pages(len));
-            self.tables.set_sealed(holder, index, sealed);
+            self.cut_sealed(holder, index, group.pages(len));
             let first = self.tables.first(holder, index).min(group.first(len));
             self.tables.set_first(holder, index, first);
         }

@@ -169,8 +169,7 @@ impl Cache<'_> {
     /// `Argument` for a class beyond the configured ones, or where the index is in a pool under LFU, `Stale`.
     pub fn set_class(&mut self, prompt: &Prompt<'_>, class: u8) -> Result<u32, Error> {
         // Without an index no pool carries one.
-        let lfu = self.index.is_enabled()
-            && self.pages.pools.get(self.limits.anchor_pool).policy == crate::Policy::Lfu as u32;
+        let lfu = self.index.is_enabled() && self.pages.has_lfu_nodes();
         if u32::from(class) >= self.limits.classes || lfu {
             return Err(Error::Argument);
         }

@@ -71,6 +71,7 @@ fn every_bad_field_of_a_configuration_is_named() {
         (Config { groups: &[GroupConfig { page_tokens: 512, ..GroupConfig::FULL }], ..good }, ConfigError::PageTokens),
         (Config { groups: &[GroupConfig { pool: 1, ..GroupConfig::FULL }], ..good }, ConfigError::GroupPool),
         (Config { groups: &[GroupConfig { sealed_pool: 1, ..GroupConfig::FULL }], ..good }, ConfigError::GroupPool),
+        (Config { groups: &[GroupConfig { sinks: 1, ..GroupConfig::FULL }], ..good }, ConfigError::GroupPool),
         (
             Config {
                 groups: &[GroupConfig { kind: GroupKind::Window { window: 0, sinks: 0 }, ..GroupConfig::FULL }],

@@ -123,29 +123,41 @@ fn bytes_of_a_pool_are_those_between_its_first_and_last_page() {
 #[test]
 fn a_residual_takes_what_the_planner_says() {
     let (exact, quantised) = (layout(4, TensorFormat::F16), layout(4, TensorFormat::per_token(ElementCode::INT4, 32)));
-    for (recent, chunk) in [(0, 1), (3, 1), (8, 1), (5, 6), (7, 9), (1, 4)] {
-        let residual = Residual::PageAligned { exact: &exact, recent, sinks: 0 };
+    let all =
+        [(0, 0, 1), (3, 0, 1), (8, 0, 1), (5, 0, 6), (7, 0, 9), (1, 0, 4), (0, 1, 1), (3, 4, 1), (5, 6, 6), (9, 40, 4)];
+    for (recent, sinks, chunk) in all {
+        let residual = Residual::PageAligned { exact: &exact, recent, sinks };
         let memory = GroupMemory { residual, chunk, ..GroupMemory::full(&quantised) };
         for tokens in [1, 5, 30, 64, 91] {
             let count = memory.pages(tokens.into()).unwrap();
-            let at_rest = |len: u32, most| ((residual.split(len.into(), 4).k_quantised / 4) as u32, most);
-            let most = (1..=chunk).map(|first| open_pages(&at_rest, &count, first, chunk, tokens)).max().unwrap();
+            let at_rest =
+                |len: u32, most| (sinks.div_ceil(4) + (residual.split(len.into(), 4).k_quantised / 4) as u32, most);
+            let grow =
+                |step: &dyn Fn(u32, u32) -> (u32, u32), first| open_pages(step, &count, sinks, (first, chunk), tokens);
+            let most = (1..=chunk).map(|first| grow(&at_rest, first)).max().unwrap();
             assert!(most <= count.open);
-            assert!(tokens < 91 || most == count.open, "{recent} {chunk} {tokens}");
+            assert!(tokens < 91 || most == count.open, "{recent} {sinks} {chunk} {tokens}");
             // An engine whose results do not depend on chunks cuts them, and seals no later.
             let schedule = SealSchedule { page_tokens: 4, recent };
             let cut = |len, most| (schedule.sealed_at(len), schedule.run(len, most));
-            (1..=chunk).for_each(|first| assert!(open_pages(&cut, &count, first, chunk, tokens) <= most));
+            (1..=chunk).for_each(|first| assert!(grow(&cut, first) <= most));
         }
     }
 }
 
-/// Most open pages that a sequence uses at once, its first step of `first` tokens, in pools of just the size that is said.
+/// Most open pages that a sequence uses at once in pools of just the size that is said; its first step adds `steps.0` tokens, the
+/// others `steps.1`.
 /// `step` gives, for a length and the tokens that are to come, how many pages are sealed first and how many tokens do come.
-fn open_pages(step: &dyn Fn(u32, u32) -> (u32, u32), count: &PageCount, first: u32, chunk: u32, tokens: u32) -> u64 {
+fn open_pages(
+    step: &dyn Fn(u32, u32) -> (u32, u32),
+    count: &PageCount,
+    sinks: u32,
+    steps: (u32, u32),
+    tokens: u32,
+) -> u64 {
     let pool = |pages: u64| PoolConfig { pages: pages.max(1) as u32, ..PoolConfig::default() };
     let pools = [pool(count.open), pool(count.sealed)];
-    let groups = [GroupConfig { page_tokens: 4, sealed_pool: 2, ..GroupConfig::FULL }];
+    let groups = [GroupConfig { page_tokens: 4, sealed_pool: 2, sinks, ..GroupConfig::FULL }];
     let config = Config {
         pools: &pools,
         groups: &groups,
@@ -157,18 +169,17 @@ fn open_pages(step: &dyn Fn(u32, u32) -> (u32, u32), count: &PageCount, first: u
     let mut storage = OwnedStorage::new(&config).unwrap();
     let mut cache = Cache::new(&config, storage.lend()).unwrap();
     let sequence = cache.open(&OpenParams::default()).unwrap();
-    let (group, mut len, mut sealed, mut next) = (GroupId::new(0), 0, 0, first);
+    let (group, mut len, mut next) = (GroupId::new(0), 0, steps.0);
     while len < tokens {
         let (upto, count) = step(len, next.min(tokens - len));
         cache.plan_begin(0).unwrap();
         cache.plan_add(sequence, count, None).unwrap();
-        if upto > sealed {
+        if upto > cache.sealed_columns(sequence, group).unwrap().end {
             cache.plan_seal(sequence, group, upto).unwrap();
-            sealed = upto;
         }
         cache.plan_finish().unwrap();
         cache.plan_commit(&[Accept::all(count)]).unwrap();
-        (len, next) = (len + count, chunk);
+        (len, next) = (len + count, steps.1);
     }
     let peak = |pool| u64::from(cache.pool_stats(PoolId::new(pool)).unwrap().peak_used);
     assert!(peak(1) <= count.sealed);

@@ -237,7 +237,7 @@ fn holds_its_rules() {
                     let pools = [PoolConfig { pages, policy }, PoolConfig { pages: pages * 2, policy }, sealed];
                     let mut all = all;
                     all[1].contiguous = variant == 6;
-                    all[0].sealed_pool = if variant == 4 { 3 } else { 0 };
+                    (all[0].sealed_pool, all[0].sinks) = if variant == 4 { (3, groups as u32 % 2) } else { (0, 0) };
                     let config = Config {
                         pools: &pools,
                         // Group 1 alone: no group is full and the index has nodes of its own.

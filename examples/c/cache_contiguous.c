@@ -260,7 +260,7 @@ const void *cache_contiguous_page(const struct cache *cache, uint64_t sequence, 
 
     if (!s->in_pages)
         return NULL;
-    *sealed = n < (int)of->sealed[sequence];
+    *sealed = n >= (int)of->begin[sequence] && n < (int)of->end[sequence];
     pool = kv_paged_pool(cache->kv, group, *sealed);
     return (const char *)pool->memory +
            (size_t)of->tables[(size_t)sequence * (size_t)s->straight.slot_pages + (size_t)n] * pool->layout->page_bytes;

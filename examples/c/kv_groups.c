@@ -80,7 +80,7 @@ int kv_groups_make(struct kv_groups *g, const struct model_shape *shape, const s
     const char *exact_name = spec->exact ? spec->exact : "f32";
     const struct kv_format *first = NULL, *largest = NULL;
 
-    *g = (struct kv_groups){ .shape = *shape };
+    *g = (struct kv_groups){ .shape = *shape, .sinks = spec->sinks };
     exact = kv_format_find(exact_name, strlen(exact_name));
     if (!exact || exact->kind != KV_EXACT)
         return fail(error, "pages that are not sealed yet can be f32, f16 or bf16, not \"%s\"", exact_name);
@@ -119,7 +119,8 @@ uint64_t kv_groups_key(const struct kv_groups *g)
     for (int l = 0; l < g->shape.layers; l++) {
         const struct kv_group *group = &g->groups[g->group_of[l]];
         const uint64_t parts[] = { group->layout.id, group->format->kind == KV_SEALED ? group->exact.id : 0,
-                                   (uint64_t)group->format->recent, (uint64_t)g->place_of[l] };
+                                   (uint64_t)group->format->recent, (uint64_t)g->place_of[l],
+                                   (uint64_t)kv_group_sinks(g, group) };
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
             key = (key ^ parts[i]) * 0x100000001b3u;
             key ^= key >> 29;
@@ -140,6 +141,7 @@ double kv_groups_token_bytes(const struct kv_groups *g)
         if (group->format->kind == KV_SEALED) {
             groups[i].exact = &group->exact;
             groups[i].recent = (uint32_t)group->format->recent;
+            groups[i].sinks = (uint32_t)g->sinks;
         }
     }
     return kvf_memory_estimate(groups, (size_t)g->n, KV_PLANNED, 0, &report) == KVF_OK
@@ -151,10 +153,15 @@ uint64_t kv_groups_f16_token(const struct kv_groups *g, int layers)
     return (uint64_t)layers * 2 * (uint64_t)(g->shape.kv_heads * g->shape.head_dim) * 2;
 }
 
+int kv_group_sinks(const struct kv_groups *g, const struct kv_group *group)
+{
+    return group->format->kind == KV_SEALED ? (g->sinks + g->page_tokens - 1) / g->page_tokens : 0;
+}
+
 /* recent + P - 1 tokens stay exact behind a seal; the page that is being sealed and a chunk of a page come on top. */
 int kv_group_open_pages(const struct kv_groups *g, const struct kv_group *group)
 {
-    return (group->format->recent + g->page_tokens - 1) / g->page_tokens + 4;
+    return kv_group_sinks(g, group) + (group->format->recent + g->page_tokens - 1) / g->page_tokens + 4;
 }
 
 int kv_group_sealed_at(const struct kv_groups *g, const struct kv_group *group, int position)

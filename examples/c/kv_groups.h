@@ -16,6 +16,7 @@ struct kv_spec {
     const char *format; /* of all layers; NULL = f32 */
     const char *layers; /* exceptions, such as "0=f16,29=f16"; NULL = none */
     const char *exact;  /* f32, f16 or bf16: pages that are not sealed yet; NULL = f32 */
+    int sinks;          /* tokens at the start whose pages are never sealed */
 };
 
 struct kv_group {
@@ -28,6 +29,7 @@ struct kv_group {
 struct kv_groups {
     struct model_shape shape;
     int page_tokens; /* of all groups */
+    int sinks;       /* of sealed groups: tokens at the start whose pages stay exact */
     int n;
     struct kv_group groups[KV_GROUPS];
     short group_of[KV_LAYERS]; /* of each layer of the model */
@@ -50,10 +52,16 @@ double kv_groups_token_bytes(const struct kv_groups *groups);
 /* Bytes of a token of `layers` layers in f16. */
 uint64_t kv_groups_f16_token(const struct kv_groups *groups, int layers);
 
-/* Pages of a sealed group that a sequence has unsealed at most. */
+/* Pages at the start of a row that a group never seals. */
+int kv_group_sinks(const struct kv_groups *groups, const struct kv_group *group);
+
+/* Pages of a sealed group that a sequence has unsealed at most, those of sinks among them. */
 int kv_group_open_pages(const struct kv_groups *groups, const struct kv_group *group);
 
-/* kvf_plan_seal_schedule: pages to read as sealed at a position, and how many of n tokens may follow at once. */
+/*
+ * kvf_plan_seal_schedule: behind which page, sinks apart, none is to be read as sealed at a position, and how many of n
+ * tokens may follow at once.
+ */
 int kv_group_sealed_at(const struct kv_groups *groups, const struct kv_group *group, int position);
 int kv_groups_run(const struct kv_groups *groups, int position, int n);
 

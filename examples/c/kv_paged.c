@@ -134,7 +134,8 @@ static void attend_range(void *context, int first, int last, int worker)
     const struct kv_paged_part *part = part_of(p, p->layer);
     const int kv_heads = p->groups->shape.kv_heads, group = p->groups->shape.heads / kv_heads;
     const size_t q_width = (size_t)(p->groups->shape.heads * p->groups->shape.head_dim);
-    const kvf_kernel_split split = { .struct_size = sizeof split, .end = part->sealed };
+    const kvf_kernel_split split = { .struct_size = sizeof split, .begin = part->sealed_begin,
+                                     .end = part->sealed_end };
     const kvf_kernel_table table = {
         .struct_size = sizeof table, .rows = (uint32_t)p->batch.table_rows,
         .stride = (uint32_t)part->table_stride, .entries = part->tables,

@@ -20,7 +20,8 @@ struct kv_paged_part {
     const int64_t *slots;          /* [rows of the batch] page * P + offset */
     const int32_t *tables;         /* [table_rows][table_stride] page ids */
     int table_stride;
-    const uint32_t *sealed;        /* [table_rows] leading columns that are sealed pages; NULL if there are none */
+    const uint32_t *sealed_begin;  /* [table_rows] first column that is a sealed page, */
+    const uint32_t *sealed_end;    /* and one past the last; NULL if there are none */
 };
 
 /* row_desc.sequence is the table row. Nothing is copied: the arrays must hold until the batch is computed. */

@@ -28,6 +28,7 @@ const char options_usage[] =
     "  --kv FORMAT       how keys and values are kept (default f32)\n"
     "  --kv-layer L=FORMAT[,L=FORMAT...]   layers, from 0 on, that are kept in another format\n"
     "  --kv-exact TYPE   int4-channel and kivi2: tokens not quantised yet as f32, f16 or bf16 (default f32)\n"
+    "  --kv-sinks N      int4-channel and kivi2: pages of the first N tokens are never quantised (default 0)\n"
     "  --batch N         chats at a time (default 16)\n"
     "  --chunk C         prompt tokens a step (default 64)\n"
     "  --draft K         drafts up to K tokens a step from the text so far (default 0)\n"
@@ -47,7 +48,7 @@ const char options_usage[] =
     "FORMAT is %s.\n";
 
 enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
-       KV_EXACT_AS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP,
+       KV_EXACT_AS, KV_SINKS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP,
        EVICT, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, ENDLESS };
 
 static const struct option names[] = {
@@ -55,7 +56,7 @@ static const struct option names[] = {
     { "raw", 0, NULL, RAW },         { "max-new", 1, NULL, MAX_NEW },     { "samples", 1, NULL, SAMPLES },
     { "temperature", 1, NULL, TEMPERATURE }, { "top-p", 1, NULL, TOP_P }, { "seed", 1, NULL, SEED },
     { "page", 1, NULL, PAGE },       { "pages", 1, NULL, PAGES },         { "kv", 1, NULL, KV },
-    { "kv-layer", 1, NULL, KV_LAYER }, { "kv-exact", 1, NULL, KV_EXACT_AS },
+    { "kv-layer", 1, NULL, KV_LAYER }, { "kv-exact", 1, NULL, KV_EXACT_AS }, { "kv-sinks", 1, NULL, KV_SINKS },
     { "batch", 1, NULL, BATCH },     { "chunk", 1, NULL, CHUNK },         { "draft", 1, NULL, DRAFT },
     { "threads", 1, NULL, THREADS }, { "contiguous", 0, NULL, CONTIGUOUS }, { "quiet", 0, NULL, QUIET },
     { "help", 0, NULL, HELP },       { "evict", 1, NULL, EVICT },         { "budget", 1, NULL, BUDGET },
@@ -133,6 +134,7 @@ static int read_option(struct options *o, int option, struct error *error)
     case PAGES:       return whole("pages", 1, 1 << 24, &o->pages, error);
     case KV:          return format("kv", 0, &o->kv.format, error);
     case KV_EXACT_AS: return format("kv-exact", 1, &o->kv.exact, error);
+    case KV_SINKS:    return whole("kv-sinks", 0, 1 << 20, &o->kv.sinks, error);
     case KV_LAYER:    o->kv.layers = optarg; return 0;
     case BATCH:       return whole("batch", 1, 1024, &o->batch, error);
     case CHUNK:       return whole("chunk", 1, 4096, &o->chunk, error);

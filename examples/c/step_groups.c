@@ -3,7 +3,7 @@
  *
  *     which pages are sealed    kvf_plan_seal_schedule, kvf_plan_seal           while the plan is built
  *     what kernels read         kvf_plan_copies, kvf_table_slots,               once it is finished
- *                               kvf_seq_sealed_pages, kvf_table_dense
+ *                               kvf_seq_sealed_columns, kvf_table_dense
  *
  * The page that a token is the first to read as sealed is sealed in the step of that token. Chunks are cut there
  * (kv_groups_run), so a step seals at most one page of a sequence and group.
@@ -22,11 +22,11 @@ kvf_pool_stats step_pool(const struct step *s, int pool)
 /* Pages that a group is to seal of a sequence of `len` tokens, and in *upto below which one. */
 static int to_seal(const struct step *s, int group, kvf_seq sequence, int len, uint32_t *upto)
 {
-    uint32_t sealed = 0;
+    uint32_t begin = 0, end = 0;
 
     *upto = (uint32_t)kv_group_sealed_at(&s->groups, &s->groups.groups[group], len);
-    kvf_seq_sealed_pages(s->kvf, sequence, (uint32_t)group, &sealed);
-    return *upto > sealed ? (int)(*upto - sealed) : 0;
+    kvf_seq_sealed_columns(s->kvf, sequence, (uint32_t)group, &begin, &end);
+    return *upto > end ? (int)(*upto - end) : 0;
 }
 
 int step_can_seal(const struct step *s, kvf_seq sequence, int len)
@@ -90,7 +90,8 @@ static kvf_status export_tables(struct step *s, int group)
     for (int i = 0; i < s->n_sequences; i++) {
         kvf_status status = kvf_seq_pages(s->kvf, s->sequences[i], (uint32_t)group, &pages);
         if (status == KVF_OK && part->sealed_pool >= 0)
-            status = kvf_seq_sealed_pages(s->kvf, s->sequences[i], (uint32_t)group, &part->sealed[i]);
+            status = kvf_seq_sealed_columns(s->kvf, s->sequences[i], (uint32_t)group, &part->sealed_begin[i],
+                                            &part->sealed_end[i]);
         if (status != KVF_OK)
             return status;
         if ((int)pages > part->stride)
@@ -145,7 +146,8 @@ kvf_status step_export(struct step *s)
         s->kernel_parts[g] = (struct kv_paged_part){
             .copies = part->copies, .n_copies = part->n_copies, .seals = part->seals, .n_seals = part->n_seals,
             .slots = part->slots, .tables = part->tables, .table_stride = part->stride,
-            .sealed = part->sealed_pool < 0 ? NULL : part->sealed,
+            .sealed_begin = part->sealed_pool < 0 ? NULL : part->sealed_begin,
+            .sealed_end = part->sealed_pool < 0 ? NULL : part->sealed_end,
         };
     }
     if (status == KVF_OK)

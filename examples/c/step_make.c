@@ -22,7 +22,8 @@ static int step_has_room(struct cache *self, int from, int to)
         fits &= need <= (int)(pool.free_pages + pool.cached);
         if (part->sealed_pool >= 0) {
             const kvf_pool_stats sealed = step_pool(s, part->sealed_pool);
-            fits &= kv_group_sealed_at(&s->groups, group, to) - from / page <= (int)(sealed.free_pages + sealed.cached);
+            const int sinks = kv_group_sinks(&s->groups, group), first = from / page > sinks ? from / page : sinks;
+            fits &= kv_group_sealed_at(&s->groups, group, to) - first <= (int)(sealed.free_pages + sealed.cached);
         }
     }
     s->seconds += clock_seconds() - start;
@@ -66,7 +67,8 @@ static void step_free(struct cache *self)
     for (int g = 0; g < s->groups.n; g++) {
         free(s->parts[g].slots);
         free(s->parts[g].tables);
-        free(s->parts[g].sealed);
+        free(s->parts[g].sealed_begin);
+        free(s->parts[g].sealed_end);
         free(s->parts[g].copies);
         free(s->parts[g].seals);
     }
@@ -75,19 +77,19 @@ static void step_free(struct cache *self)
 
 /*
  * A pool for each group, and a second one for sealed pages. Of pages that are not sealed yet each sequence needs only
- * a few.
+ * a few; those of sinks stay cached for as many prompts again.
  */
 static void choose_pools(struct step *s)
 {
     for (int g = 0; g < s->groups.n; g++) {
         const struct kv_group *group = &s->groups.groups[g];
-        const int open = kv_group_open_pages(&s->groups, group) * s->config.max_sequences;
+        const int open = kv_group_open_pages(&s->groups, group) + kv_group_sinks(&s->groups, group);
 
         s->parts[g].pool = s->n_pools;
         s->parts[g].sealed_pool = -1;
         s->pools[s->n_pools++] = s->config.pages;
         if (group->format->kind == KV_SEALED) {
-            s->pools[s->n_pools - 1] = open;
+            s->pools[s->n_pools - 1] = open * s->config.max_sequences;
             s->parts[g].sealed_pool = s->n_pools;
             s->pools[s->n_pools++] = s->config.pages;
         }
@@ -119,6 +121,7 @@ static int init_manager(struct step *s, struct error *error)
         groups[g] = (kvf_group_config){
             .struct_size = sizeof groups[g], .page_tokens = (uint32_t)s->groups.page_tokens,
             .pool = (uint32_t)s->parts[g].pool, .sealed_pool = (uint32_t)(s->parts[g].sealed_pool + 1),
+            .sinks = s->parts[g].sealed_pool < 0 ? 0 : (uint32_t)s->groups.sinks,
         };
     if (kvf_config_check(&config, &field) != KVF_OK)
         return fail(error, "kvfolio cannot use %d pages of %d tokens for %d sequences (field %u of its configuration)",
@@ -141,10 +144,11 @@ static int make_parts(struct step *s)
     for (int g = 0; g < s->groups.n; g++) {
         struct step_group *part = &s->parts[g];
         part->slots = calloc((size_t)s->config.max_rows, sizeof *part->slots);
-        part->sealed = calloc((size_t)s->config.max_sequences, sizeof *part->sealed);
+        part->sealed_begin = calloc((size_t)s->config.max_sequences, sizeof *part->sealed_begin);
+        part->sealed_end = calloc((size_t)s->config.max_sequences, sizeof *part->sealed_end);
         part->copies = calloc(s->copies_cap, sizeof *part->copies);
         part->seals = calloc(s->copies_cap, sizeof *part->seals);
-        if (!part->slots || !part->sealed || !part->copies || !part->seals)
+        if (!part->slots || !part->sealed_begin || !part->sealed_end || !part->copies || !part->seals)
             return -1;
     }
     return 0;

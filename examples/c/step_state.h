@@ -17,7 +17,8 @@ struct step_group {
     int32_t *tables;    /* [n_sequences][stride], as long as needed */
     size_t tables_cap;
     int stride;
-    uint32_t *sealed;   /* [max_sequences] leading pages of each row that are sealed */
+    uint32_t *sealed_begin; /* [max_sequences] first column of each row that is sealed, or will be */
+    uint32_t *sealed_end;   /* one past the last */
     kvf_kernel_copy *copies; /* [copies_cap] */
     int n_copies;
     kvf_kernel_seal *seals;  /* [copies_cap] */

@@ -18,12 +18,16 @@ int straight_init(struct straight *s, const struct kv_groups *groups, int slots,
         struct straight_group *of = &s->of[g];
         const int ring = kv_group_open_pages(groups, &groups->groups[g]);
         of->open = groups->groups[g].format->kind == KV_SEALED && ring < s->slot_pages ? ring : s->slot_pages;
+        of->sinks = kv_group_sinks(groups, &groups->groups[g]);
         of->done = calloc((size_t)slots, sizeof *of->done);
-        of->sealed = calloc((size_t)slots, sizeof *of->sealed);
+        of->begin = calloc((size_t)slots, sizeof *of->begin);
+        of->end = calloc((size_t)slots, sizeof *of->end);
         of->seals = calloc(entries, sizeof *of->seals);
         of->rows = calloc((size_t)max_rows, sizeof *of->rows);
         of->tables = calloc(entries, sizeof *of->tables);
-        whole &= of->done && of->sealed && of->seals && of->rows && of->tables;
+        whole &= of->done && of->begin && of->end && of->seals && of->rows && of->tables;
+        for (int i = 0; i < slots && whole; i++)
+            of->done[i] = (int)(of->begin[i] = of->end[i] = (uint32_t)of->sinks);
     }
     return whole ? 0 : fail(error, "out of memory for %d slots of %d tokens", slots, capacity);
 }
@@ -33,7 +37,8 @@ void straight_free(struct straight *s)
     free(s->floor);
     for (int g = 0; g < KV_GROUPS; g++) {
         free(s->of[g].done);
-        free(s->of[g].sealed);
+        free(s->of[g].begin);
+        free(s->of[g].end);
         free(s->of[g].seals);
         free(s->of[g].rows);
         free(s->of[g].tables);
@@ -52,13 +57,15 @@ void straight_clear(struct straight *s, int slot)
 {
     s->floor[slot] = 0;
     for (int g = 0; g < s->groups->n; g++)
-        s->of[g].done[slot] = 0;
+        s->of[g].done[slot] = s->of[g].sinks;
 }
 
 /* Page ids of the n-th page of a slot, before and after it is sealed. */
 static int open_page(const struct straight *s, int group, int slot, int n)
 {
-    return 1 + slot * s->of[group].open + n % s->of[group].open;
+    const int sinks = s->of[group].sinks, open = s->of[group].open, first = 1 + slot * open;
+
+    return n < sinks ? first + n : first + sinks + (n - sinks) % (open - sinks);
 }
 
 static int sealed_page(const struct straight *s, int slot, int n)
@@ -81,9 +88,9 @@ static void plan_slot(struct straight *s, int group, const struct row_desc *row,
     for (int n = of->done[slot]; n < upto; n++)
         of->seals[part->n_seals++] = (kvf_kernel_seal){ (uint32_t)open_page(s, group, slot, n),
                                                         (uint32_t)sealed_page(s, slot, n) };
-    of->sealed[slot] = (uint32_t)upto;
+    of->end[slot] = (uint32_t)upto;
     for (int n = 0; n < s->slot_pages; n++)
-        table[n] = n < upto ? sealed_page(s, slot, n) : open_page(s, group, slot, n);
+        table[n] = n >= of->sinks && n < upto ? sealed_page(s, slot, n) : open_page(s, group, slot, n);
 }
 
 void straight_plan(struct straight *s, const struct row_desc *rows, int n)
@@ -96,7 +103,8 @@ void straight_plan(struct straight *s, const struct row_desc *rows, int n)
         const int is_sealed = s->groups->groups[g].format->kind == KV_SEALED;
 
         *part = (struct kv_paged_part){ .seals = of->seals, .slots = of->rows, .tables = of->tables,
-                                        .table_stride = s->slot_pages, .sealed = is_sealed ? of->sealed : NULL };
+                                        .table_stride = s->slot_pages, .sealed_begin = is_sealed ? of->begin : NULL,
+                                        .sealed_end = is_sealed ? of->end : NULL };
         for (int i = 0; i < n; i++) {
             const int position = rows[i].position;
             if (i == 0 || rows[i].sequence != rows[i - 1].sequence)
@@ -109,5 +117,5 @@ void straight_plan(struct straight *s, const struct row_desc *rows, int n)
 void straight_commit(struct straight *s, int slot)
 {
     for (int g = 0; g < s->groups->n; g++)
-        s->of[g].done[slot] = (int)s->of[g].sealed[slot];
+        s->of[g].done[slot] = (int)s->of[g].end[slot];
 }

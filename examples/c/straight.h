@@ -1,6 +1,6 @@
 /*
  * Page tables without a manager: each slot owns a run of pages, and token t of it lies in the t / P-th of them. Pages
- * that are not sealed yet are a ring. What kernels read is all here; kv_paged.c has the memory.
+ * that are not sealed yet are a ring, behind those that never are. What kernels read is all here; kv_paged.c has the memory.
  */
 #ifndef ENGINE_STRAIGHT_H
 #define ENGINE_STRAIGHT_H
@@ -14,8 +14,10 @@ struct straight {
     int *floor;                     /* [slots] pages that are sealed whatever the schedule says */
     struct straight_group {
         int open;                   /* pages of a slot that are not sealed: all, or a ring */
-        int *done;                  /* [slots] pages sealed by steps that are committed */
-        uint32_t *sealed;           /* [slots] with those of the slot's latest step */
+        int sinks;                  /* pages of a slot that are never sealed */
+        int *done;                  /* [slots] end of the columns sealed by steps that are committed */
+        uint32_t *begin;            /* [slots] columns that are sealed, those of the slot's latest step too: */
+        uint32_t *end;              /* begin is the same for all, and equal to end where there are none */
         kvf_kernel_seal *seals;     /* [slots * slot_pages] */
         int64_t *rows;              /* [max_rows] slots of the rows */
         int32_t *tables;            /* [slots][slot_pages] */

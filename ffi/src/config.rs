@@ -232,6 +232,7 @@ fn group(given: &kvf_group_config) -> Result<GroupConfig, Status> {
         page_tokens: if given.page_tokens == 0 { GroupConfig::FULL.page_tokens } else { narrow(given.page_tokens) },
         pool: narrow(given.pool),
         sealed_pool: narrow(given.sealed_pool),
+        sinks: if given.kind == KVF_GROUP_FULL { given.sinks } else { 0 },
         window_keep,
         ring_tokens: given.ring_tokens,
         contiguous: given.flags & KVF_GROUP_CONTIGUOUS != 0,

@@ -104,6 +104,29 @@ pub unsafe extern "C" fn kvf_seq_truncate(cache: *mut kvf_cache, seq: kvf_seq, l
     answer(truncate())
 }
 
+/// Takes `n` full pages out of a sequence's row: `columns` are their numbers, ascending. Those behind move up, no byte of a
+/// page moves, and the pages are given back at once. The sequence has P tokens less for each: its length counts slots, not
+/// positions, from then on, and nothing behind the first of them is published. For token eviction, where a sequence is the row
+/// of one layer and KV head, in a cache of one full group. KVF_ERR_UNSUPPORTED with other groups, a sealed pool or media
+/// spans, or if the first page is published; KVF_ERR_ARGUMENT for columns that do not ascend, or pages that are not full of
+/// verified tokens; KVF_ERR_BUSY in an open plan or while a load into the sequence runs. O(pages of the row).
+#[cfg_attr(kvf_capi, unsafe(no_mangle))]
+pub unsafe extern "C" fn kvf_seq_remove_pages(
+    cache: *mut kvf_cache,
+    seq: kvf_seq,
+    columns: *const u32,
+    n: usize,
+) -> kvf_status {
+    let remove = || {
+        // SAFETY: rules (d) and (e).
+        let cache = unsafe { ptr::receiver_mut(cache) }?;
+        // SAFETY: rule (a).
+        let columns = unsafe { ptr::slice(columns, n) }?;
+        Ok(cache.cache.remove_pages(SequenceId::from_bits(seq), columns)?)
+    };
+    answer(remove())
+}
+
 /// Settles provisional tokens: those below `upto` are final, and may be published from now on.
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
 pub unsafe extern "C" fn kvf_seq_verify(cache: *mut kvf_cache, seq: kvf_seq, upto: u32) -> kvf_status {
@@ -291,24 +314,27 @@ pub unsafe extern "C" fn kvf_seq_cache_hit(
     answer(compare())
 }
 
-/// `pages` gets how many leading pages of a sequence's row in a group are of the group's sealed pool. O(1).
+/// Which columns of a sequence's row in a group are pages of the group's sealed pool: from `begin`, which is the number of
+/// pages with sinks, to before `end`. The others are of the group's own pool. Where none is sealed both are equal. O(1).
 #[cfg_attr(kvf_capi, unsafe(no_mangle))]
-pub unsafe extern "C" fn kvf_seq_sealed_pages(
+pub unsafe extern "C" fn kvf_seq_sealed_columns(
     cache: *const kvf_cache,
     seq: kvf_seq,
     group: u32,
-    pages: *mut u32,
+    begin: *mut u32,
+    end: *mut u32,
 ) -> kvf_status {
-    let count = || {
+    let columns = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver(cache) }?;
         // SAFETY: rule (a).
-        let pages = unsafe { ptr::out(pages) }?;
-        let group = group_id(group)?;
-        pages.set(cache.cache.sealed_pages(SequenceId::from_bits(seq), group)?);
+        let (begin, end) = unsafe { (ptr::out(begin)?, ptr::out(end)?) };
+        let sealed = cache.cache.sealed_columns(SequenceId::from_bits(seq), group_id(group)?)?;
+        begin.set(sealed.begin);
+        end.set(sealed.end);
         Ok(())
     };
-    answer(count())
+    answer(columns())
 }
 
 /// Reads what a new sequence begins with; NULL is all zero.

@@ -66,7 +66,7 @@ pub struct kvf_group_config {
     pub sealed_pool: u32,
     /// Window groups: tokens that a query reads, its own included; at least 1.
     pub window: u32,
-    /// Window groups: tokens at the start that are never dropped.
+    /// Tokens at the start that a window group never drops, or whose pages a full group with a sealed pool never seals. Else 0.
     pub sinks: u32,
     /// KVF_WINDOW_*
     pub window_keep: u32,

@@ -241,19 +241,24 @@ fn windows() -> Vec<(String, Spec)> {
     grid
 }
 
-/// Rows that span two pools: of one group or two, beside a window, in pools of their own or each in the other's; sealed pages
-/// scarce and in plenty.
+/// Rows that span two pools: of one group or two, beside a window, in pools of their own or each in the other's; from their
+/// start, or behind pages of sinks; sealed pages scarce and in plenty.
 fn sealed() -> Vec<(String, Spec)> {
     let mut grid = Vec::new();
     for page_tokens in [1, 4, 16] {
         let full = GroupSpec { page_tokens, sealed: Some(1), ..GroupSpec::FULL };
         let window = GroupSpec { pool: 0, ..group_of(1, page_tokens) };
+        let (one, two) = (GroupSpec { exact_sinks: 1, ..full }, GroupSpec { exact_sinks: page_tokens + 1, ..full });
         let all = [
             ("one", vec![full]),
             ("window", vec![full, window]),
             ("two", vec![full, GroupSpec { page_tokens: 2 * page_tokens, pool: 2, sealed: Some(1), ..full }]),
             ("crossed", vec![full, GroupSpec { pool: 1, sealed: Some(0), ..full }]),
             ("second", vec![GroupSpec { pool: 2, sealed: None, ..full }, full, window]),
+            ("sinks", vec![one]),
+            ("sinks window", vec![two, window]),
+            ("sinks crossed", vec![two, GroupSpec { pool: 1, sealed: Some(0), ..one }]),
+            ("sinks second", vec![full, GroupSpec { page_tokens: 2 * page_tokens, pool: 2, ..two }]),
         ];
         for (name, groups) in all {
             for (size, open, sealed) in [("scarce", 24, 7), ("small", 12, 24), ("mid", 80, 120)] {

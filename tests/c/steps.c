@@ -18,10 +18,11 @@ static void must(int holds, int line)
 }
 #define MUST(what) must((what), __LINE__)
 
-static kvf_cache *make(void **mem, uint32_t sealed_pool)
+static kvf_cache *make(void **mem, uint32_t sealed_pool, uint32_t sinks)
 {
     kvf_pool_config pools[2] = {{sizeof pools[0], PAGES, KVF_POLICY_LRU}, {sizeof pools[0], 16, KVF_POLICY_LRU}};
-    kvf_group_config group = {.struct_size = sizeof group, .page_tokens = PAGE_TOKENS, .sealed_pool = sealed_pool};
+    kvf_group_config group = {.struct_size = sizeof group, .page_tokens = PAGE_TOKENS, .sealed_pool = sealed_pool,
+                              .sinks = sinks};
     kvf_config cfg = {.struct_size = sizeof cfg, .abi_version = KVF_ABI_VERSION, .pools = pools, .groups = &group,
                       .n_pools = 2, .n_groups = 1, .sequences = MANY, .tickets = 2, .events = 256};
     size_t bytes, align;
@@ -47,7 +48,7 @@ static void many_in_one_call(void)
     kvf_group_need need;
     size_t added, n, i;
     void *mem;
-    kvf_cache *cache = make(&mem, 0);
+    kvf_cache *cache = make(&mem, 0, 0);
 
     for (i = 0; i < MANY; i++) {
         MUST(kvf_seq_open(cache, NULL, &items[i].seq, NULL) == KVF_OK);
@@ -77,36 +78,38 @@ static void many_in_one_call(void)
     free(mem);
 }
 
-/* Full pages move to another pool, and are published from there. */
-static void sealing(void)
+/* Full pages move to another pool, and are published from there; those of sinks stay where they are. */
+static void sealing(uint32_t sinks)
 {
     kvf_token tokens[11] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     kvf_prompt prompt = {.struct_size = sizeof prompt, .n_tokens = 10, .tokens = tokens};
     kvf_accept accept = {1, 1, NULL};
     kvf_page_copy copies[4];
-    uint32_t sealed, hit, i;
+    const uint32_t first = (sinks + PAGE_TOKENS - 1) / PAGE_TOKENS;
+    uint32_t begin, end, hit, i;
     int32_t row[4];
     size_t n;
     kvf_seq seq;
     void *mem;
-    kvf_cache *cache = make(&mem, 2);
+    kvf_cache *cache = make(&mem, 2, sinks);
 
     MUST(kvf_seq_open(cache, NULL, &seq, NULL) == KVF_OK);
     MUST(kvf_seq_append(cache, seq, tokens, 10, NULL, NULL) == KVF_OK);
-    MUST(kvf_prefix_lookup(cache, &prompt, 10, &hit) == KVF_OK && hit == 0);
+    MUST(kvf_prefix_lookup(cache, &prompt, 10, &hit) == KVF_OK && hit == first * PAGE_TOKENS);
     MUST(kvf_table_dense(cache, 0, &seq, 1, 4, 0, row, 4) == KVF_OK);
     MUST(kvf_plan_begin(cache, 1) == KVF_OK);
     MUST(kvf_plan_seal(cache, seq, 0, 2, NULL) == KVF_ERR_PLAN_STATE);
     MUST(kvf_plan_add(cache, seq, 1, tokens + 10, NULL) == KVF_OK);
     MUST(kvf_plan_seal(cache, seq, 0, 3, NULL) == KVF_ERR_ARGUMENT); /* the third page is not full */
+    MUST(kvf_plan_seal(cache, seq, 0, first, NULL) == KVF_ERR_ARGUMENT);
     MUST(kvf_plan_seal(cache, seq, 0, 2, NULL) == KVF_OK);
     MUST(kvf_plan_seal(cache, seq, 0, 2, NULL) == KVF_ERR_DUPLICATE);
     MUST(kvf_plan_finish(cache, NULL) == KVF_OK);
-    MUST(kvf_plan_copies(cache, copies, 4, &n) == KVF_OK && n == 2);
-    for (i = 0; i < 2; i++)
-        MUST(copies[i].seals == 1 && copies[i].source == (uint32_t)row[i] && copies[i].tokens == PAGE_TOKENS);
+    MUST(kvf_plan_copies(cache, copies, 4, &n) == KVF_OK && n == 2 - first);
+    for (i = 0; i < n; i++)
+        MUST(copies[i].seals == 1 && copies[i].source == (uint32_t)row[first + i] && copies[i].tokens == PAGE_TOKENS);
     MUST(kvf_plan_commit(cache, &accept, 1) == KVF_OK);
-    MUST(kvf_seq_sealed_pages(cache, seq, 0, &sealed) == KVF_OK && sealed == 2);
+    MUST(kvf_seq_sealed_columns(cache, seq, 0, &begin, &end) == KVF_OK && begin == first && end == 2);
     MUST(kvf_prefix_lookup(cache, &prompt, 10, &hit) == KVF_OK && hit == 8);
     free(mem);
 }
@@ -122,7 +125,7 @@ static void keys_for_a_router(void)
     size_t n, needed, made, i, k;
     kvf_seq seq;
     void *mem;
-    kvf_cache *cache = make(&mem, 0);
+    kvf_cache *cache = make(&mem, 0, 0);
 
     MUST(kvf_events_keys(cache, scratch, 1 + PAGES / 32, NULL, 0, &n, &last) == KVF_OK && n == 0 && last == 0);
     MUST(kvf_seq_open(cache, NULL, &seq, NULL) == KVF_OK);
@@ -150,7 +153,8 @@ static void keys_for_a_router(void)
 int main(void)
 {
     many_in_one_call();
-    sealing();
+    sealing(0);
+    sealing(1);
     keys_for_a_router();
     puts("steps.c: all hold");
     return 0;

@@ -148,7 +148,7 @@ static void begin(enum state state)
 
     memset(&w, 0, sizeof w);
     if (state == SEALING)
-        groups[0].sealed_pool = 2;
+        groups[0].sealed_pool = 2, groups[0].sinks = 4;
     MUST(kvf_cache_init(memory, state == SEALING ? sealing_bytes : memory_bytes, &cfg, &w.cache));
     for (i = 0; i < 16; i++)
         w.tokens[i] = i + 1;

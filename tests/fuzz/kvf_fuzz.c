@@ -115,13 +115,13 @@ static void check_row(uint32_t group, kvf_seq seq, uint32_t written)
 {
     static int32_t dense[ROW], indices[ROW];
     const kvf_group_config *own = &spec.config.groups[group];
-    uint32_t pages = 0, sealed = UINT32_MAX, i;
+    uint32_t pages = 0, begin = UINT32_MAX, end = 0, i;
     int32_t indptr[2] = {-1, -1}, last = -1;
     size_t n = 0;
 
     kvf_fuzz_must(&world, kvf_seq_pages(world.cache, seq, group, &pages) == KVF_OK, "rows can be read");
-    kvf_fuzz_must(&world, kvf_seq_sealed_pages(world.cache, seq, group, &sealed) == KVF_OK && sealed <= pages &&
-                  (sealed == 0 || own->sealed_pool != 0), "a row's sealed pages can be counted");
+    kvf_fuzz_must(&world, kvf_seq_sealed_columns(world.cache, seq, group, &begin, &end) == KVF_OK && begin <= end &&
+                  (begin == end || (own->sealed_pool != 0 && end <= pages)), "a row's sealed columns can be read");
     if (pages > ROW)
         return;
     kvf_fuzz_must(&world, kvf_table_dense(world.cache, group, &seq, 1, ROW, -1, dense, ROW) == KVF_OK &&
@@ -136,7 +136,7 @@ static void check_row(uint32_t group, kvf_seq seq, uint32_t written)
     for (i = 0; i < ROW; i++) {
         if (i < pages)
             kvf_fuzz_must(&world, dense[i] == indices[i] && dense[i] >= 0 &&
-                          (uint32_t)dense[i] <= spec.config.pools[i < sealed ? own->sealed_pool - 1 : own->pool].pages, "both forms have the row's pages");
+                          (uint32_t)dense[i] <= spec.config.pools[i >= begin && i < end ? own->sealed_pool - 1 : own->pool].pages, "both forms have the row's pages");
         else
             kvf_fuzz_must(&world, dense[i] == -1, "the rest of a dense row is padding");
     }

@@ -167,7 +167,7 @@ static kvf_fuzz_kind read_kind(kvf_fuzz_input *in, uint32_t version)
         KVF_FUZZ_VERIFY, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_MATCH, KVF_FUZZ_DROP,
         KVF_FUZZ_EVICT, KVF_FUZZ_PUBLISH
     };
-    uint32_t kinds = version < 3 ? KVF_FUZZ_MOVE + 1 : KVF_FUZZ_SEAL + 1;
+    uint32_t kinds = version < 3 ? KVF_FUZZ_MOVE + 1 : version < 4 ? KVF_FUZZ_SEAL + 1 : KVF_FUZZ_REMOVE + 1;
     uint32_t code = kvf_fuzz_byte(in) % (kinds + (uint32_t)sizeof more);
     return (kvf_fuzz_kind)(code < kinds ? code : more[code - kinds]);
 }
@@ -283,6 +283,11 @@ void kvf_fuzz_read_op(kvf_fuzz_input *in, const kvf_fuzz_spec *spec, kvf_fuzz_op
         op->seq = label(in, 8);
         op->group = kvf_fuzz_num(in, groups, UINT16_MAX);
         op->count = kvf_fuzz_num(in, op->kind == KVF_FUZZ_RING ? 12 : 6, MOST_POSITION);
+        break;
+    case KVF_FUZZ_REMOVE:
+        op->seq = label(in, 8);
+        op->count = kvf_fuzz_num(in, 6, MOST_POSITION);
+        op->group = kvf_fuzz_num(in, 255, UINT8_MAX); /* bits of columns */
         break;
     case KVF_FUZZ_FINISH:
     case KVF_FUZZ_CANCEL:

@@ -1,5 +1,5 @@
 /*
- * kvf_fuzz_bytes.h - the byte form of scenarios, versions 1 to 3, as C structs
+ * kvf_fuzz_bytes.h - the byte form of scenarios, versions 1 to 4, as C structs
  *
  * Lists that are longer than the arrays here are read to their end and kept to what fits.
  */
@@ -41,7 +41,8 @@ typedef enum kvf_fuzz_kind {
     KVF_FUZZ_VERIFY, KVF_FUZZ_PUBLISH, KVF_FUZZ_LOOKUP, KVF_FUZZ_MATCH, KVF_FUZZ_DROP, KVF_FUZZ_EVICT, KVF_FUZZ_CLEAR,
     KVF_FUZZ_IO_BEGIN, KVF_FUZZ_IO_END, KVF_FUZZ_ADVANCE, KVF_FUZZ_LEASE, KVF_FUZZ_SET_CLASS, KVF_FUZZ_SET_QUOTA,
     KVF_FUZZ_DRAIN, KVF_FUZZ_CHECK, KVF_FUZZ_ADD_SPANS, KVF_FUZZ_END_LEASE, KVF_FUZZ_MOVE,
-    KVF_FUZZ_CLOSE_SPACE, KVF_FUZZ_OPEN_SPACE, KVF_FUZZ_EXPORT, KVF_FUZZ_RING, KVF_FUZZ_SEAL /* not before version 3 */
+    KVF_FUZZ_CLOSE_SPACE, KVF_FUZZ_OPEN_SPACE, KVF_FUZZ_EXPORT, KVF_FUZZ_RING, KVF_FUZZ_SEAL, /* not before version 3 */
+    KVF_FUZZ_REMOVE /* not before version 4 */
 } kvf_fuzz_kind;
 
 /* An optional number. */

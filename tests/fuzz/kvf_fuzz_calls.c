@@ -244,6 +244,17 @@ static kvf_status end_lease(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     return status;
 }
 
+static kvf_status remove_pages(kvf_cache *cache, kvf_seq seq, const kvf_fuzz_op *op)
+{
+    uint32_t columns[8], bit;
+    size_t n = 0;
+
+    for (bit = 0; bit < 8; bit++)
+        if (op->group >> bit & 1)
+            columns[n++] = op->count + bit;
+    return kvf_seq_remove_pages(cache, seq, columns, n);
+}
+
 static kvf_status evict(kvf_fuzz_world *world, const kvf_fuzz_op *op)
 {
     uint32_t freed = UINT32_MAX;
@@ -330,6 +341,7 @@ kvf_status kvf_fuzz_call(kvf_fuzz_world *world, const kvf_fuzz_op *op)
     case KVF_FUZZ_OPEN_SPACE: status = kvf_fuzz_space_call(world, op, &shortage); break;
     case KVF_FUZZ_EXPORT:
     case KVF_FUZZ_RING: status = kvf_fuzz_view(world, op); break;
+    case KVF_FUZZ_REMOVE: status = remove_pages(cache, seq, op); break;
     case KVF_FUZZ_SEAL: status = kvf_plan_seal(cache, seq, op->group, op->count, &shortage); break;
     case KVF_FUZZ_DRAIN: status = drain(world); break;
     case KVF_FUZZ_CHECK: status = KVF_OK; break;

@@ -33,6 +33,8 @@ static void read_group(kvf_fuzz_input *in, uint32_t version, kvf_group_config *g
         uint32_t pool = kvf_fuzz_num(in, 2, 15) % pools;
         group->sealed_pool = pool == group->pool ? 0 : pool + 1;
     }
+    if (version >= 4 && group->sealed_pool != 0)
+        group->sinks = kvf_fuzz_num(in, 5, MOST_LIMIT);
 }
 
 static void read_groups(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
@@ -85,7 +87,7 @@ void kvf_fuzz_read_spec(kvf_fuzz_input *in, kvf_fuzz_spec *spec)
     uint32_t version = kvf_fuzz_byte(in), index, i;
 
     memset(spec, 0, sizeof *spec);
-    spec->version = version == 1 || version == 2 ? version : 3; /* what names no version means the newest */
+    spec->version = version >= 1 && version <= 3 ? version : 4; /* what names no version means the newest */
     config->struct_size = sizeof *config;
     config->abi_version = KVF_ABI_VERSION;
     config->pools = spec->pools;

@@ -14,7 +14,7 @@ use crate::op::Op;
 use crate::spec::Spec;
 
 /// The newest version; a first byte that names no version means it.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// Reads a program. Total.
 pub fn decode(bytes: &[u8]) -> (Spec, Vec<Op>) {

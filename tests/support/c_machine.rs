@@ -23,7 +23,7 @@ use kvfolio_ffi as ffi;
 
 use crate::machine::{Machine, Outcome, PageView, PoolView, SeqView, Status, Value, resolve_time};
 use crate::mirror::Mirror;
-use crate::op::{Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
+use crate::op::{Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer, masked_columns};
 use crate::space_names::SpaceNames;
 use crate::spec::Spec;
 use config::{blank, size};
@@ -121,6 +121,10 @@ impl CMachine {
         match op {
             Op::Open { .. } | Op::OpenTicket { .. } | Op::Fork { .. } => self.open(op),
             Op::Truncate { seq, len } => done(call!(kvf_seq_truncate(cache, self.seq(*seq), position(*len)))),
+            Op::Remove { seq, first, mask } => {
+                let columns = masked_columns(*first, *mask);
+                done(call!(kvf_seq_remove_pages(cache, self.seq(*seq), columns.as_ptr(), columns.len())))
+            }
             Op::Close { seq, discard } => {
                 let mode = if *discard { ffi::KVF_CLOSE_DISCARD } else { ffi::KVF_CLOSE_KEEP };
                 done(call!(kvf_seq_close(cache, self.seq(*seq), mode)))
@@ -336,8 +340,9 @@ impl Machine for CMachine {
         let tables = (0..self.spec.groups.len() as u32).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u32).map(|group| self.ring(id, group).expect("a live ring"));
         let sealed = |group| {
-            let mut pages = 0;
-            call!(kvf_seq_sealed_pages(self.cache, id, group, &mut pages)).map(|()| pages).expect("a live row")
+            let mut sealed = 0..0;
+            let read = call!(kvf_seq_sealed_columns(self.cache, id, group, &mut sealed.start, &mut sealed.end));
+            read.map(|()| sealed).expect("a live row")
         };
         Some(SeqView {
             len: info.len,

@@ -3,6 +3,7 @@
 //! Symbols for pages (`p0`) are bound at first sight within one case and pool; two symbols never
 //! stand for one page. A number in place of a symbol is the exact page id.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::machine::{Outcome, Status, Value};
@@ -36,8 +37,8 @@ pub enum Expect {
     Cursor { seq: Seq, cursor: Cursor, value: u32 },
     /// A page table.
     Table { seq: Seq, group: u16, pages: Vec<Sym> },
-    /// Entries of a row that are sealed pages.
-    Sealed { seq: Seq, group: u16, value: u32 },
+    /// Columns of a row that are sealed pages.
+    Sealed { seq: Seq, group: u16, columns: Range<u32> },
     /// The ring that the op wrote: pages that it shows, and its columns.
     Ring { first: u32, end: u32, pages: Vec<Sym> },
     /// Valid tokens in the last page of a group's table.
@@ -276,9 +277,9 @@ impl Run {
                 same(&format!("{cursor:?}"), &found, value)
             }
             Expect::Table { seq, group, pages } => self.table(*seq, *group, pages),
-            Expect::Sealed { seq, group, value } => {
+            Expect::Sealed { seq, group, columns } => {
                 let view = self.harness.lead().sequence(*seq).ok_or("no such sequence")?;
-                same("sealed entries", view.sealed.get(usize::from(*group)).ok_or("no such group")?, value)
+                same("sealed columns", view.sealed.get(usize::from(*group)).ok_or("no such group")?, columns)
             }
             Expect::Ring { first, end, pages } => match &outcome.value {
                 Value::Ring(ring) => {

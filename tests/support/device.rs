@@ -16,6 +16,7 @@
 //! ```
 
 use crate::rng::mix;
+use core::ops::Range;
 
 /// The page size and the pool of one group.
 #[derive(Clone, Copy, Debug)]
@@ -184,15 +185,15 @@ impl SimDevice {
 
     /// Reads a position through a page table and compares it with the token that must be there.
     pub fn read(&self, group: u16, table: &[u32], position: u32, chain: Chain) -> Result<(), Fault> {
-        self.read_sealed(group, table, 0, position, chain)
+        self.read_sealed(group, table, &(0..0), position, chain)
     }
 
-    /// The same through a row whose first `sealed` entries are sealed pages.
+    /// The same through a row of which the columns `sealed` are sealed pages.
     pub fn read_sealed(
         &self,
         group: u16,
         table: &[u32],
-        sealed: u32,
+        sealed: &Range<u32>,
         position: u32,
         chain: Chain,
     ) -> Result<(), Fault> {
@@ -202,7 +203,7 @@ impl SimDevice {
         if page == 0 {
             return Err(Fault::Null { group, position });
         }
-        let form = if index < sealed { Form::Sealed } else { Form::Open };
+        let form = if sealed.contains(&index) { Form::Sealed } else { Form::Open };
         let (_, own) = self.page(group, form, page)?;
         match own.tags.get(offset as usize).copied().flatten() {
             Some(tag) if tag == chain.tag(group) => Ok(()),

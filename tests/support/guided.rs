@@ -84,6 +84,7 @@ impl Guide<'_> {
             62..69 => self.fork(rng),
             69..77 => Op::Truncate { seq: self.live(rng), len: Self::pos(rng, self.step()) },
             77..81 => Op::Evict { pool: self.pool(rng), count: rng.below(4) as u32 },
+            81 if self.spec.groups.len() == 1 => self.remove(rng),
             81..83 => self.retain(rng),
             83..85 => Op::Verify { seq: self.live(rng), upto: Pos::Back(rng.below(3) as u32) },
             85..88 => Op::Publish { budget: rng.below(5) as u32 },

@@ -4,6 +4,7 @@
 //! hashes are the machine's own and only have to be consistent.
 
 use crate::op::{Accept, Op, Owner, Seq, Span, Ticket, Time};
+use core::ops::Range;
 
 /// Class of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -236,8 +237,8 @@ pub struct SeqView {
     pub tables: Vec<Vec<u32>>,
     /// Ring views by group, sinks first; empty for groups without a fixed ring.
     pub rings: Vec<Vec<u32>>,
-    /// By group: entries that are pages of its sealed pool.
-    pub sealed: Vec<u32>,
+    /// By group: columns that are pages of its sealed pool.
+    pub sealed: Vec<Range<u32>>,
 }
 
 /// An implementation of the control plane.
@@ -286,8 +287,8 @@ pub trait Oracle {
     fn opening(&self, ns: u16) -> Option<u64>;
     /// Something that keeps a namespace open.
     fn user(&self, ns: u16) -> Option<Owner>;
-    /// How many entries of a live sequence's row are sealed.
-    fn sealed(&self, seq: Seq, group: u16) -> u32;
+    /// Which columns of a live sequence's row are sealed.
+    fn sealed(&self, seq: Seq, group: u16) -> Range<u32>;
 }
 
 /// Pads the accept list to the plan: the last entry repeats, an empty list accepts everything.

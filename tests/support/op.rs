@@ -69,6 +69,11 @@ pub struct Accept {
     pub tokens: Option<Vec<u32>>,
 }
 
+/// The columns of a [`Op::Remove`], ascending.
+pub fn masked_columns(first: u32, mask: u8) -> Vec<u32> {
+    (0..8).filter(|bit| mask >> bit & 1 == 1).map(|bit| first.saturating_add(bit)).collect()
+}
+
 /// One call of the control plane.
 #[allow(missing_docs, reason = "the fields are the arguments that the sentence above each variant names")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +88,8 @@ pub enum Op {
     Fork { source: Seq, children: Vec<Seq>, at: Pos },
     /// Cuts a sequence.
     Truncate { seq: Seq, len: Pos },
+    /// Takes full pages out of a row: those of the columns that are set in a mask, from a first one on.
+    Remove { seq: Seq, first: u32, mask: u8 },
     /// Ends a sequence.
     Close { seq: Seq, discard: bool },
     /// Begins a plan.

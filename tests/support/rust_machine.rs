@@ -21,7 +21,7 @@ use kvfolio::{
 
 use crate::machine::{Copy, Machine, Outcome, PageView, PlanView, PoolView, SeqView, Status, Value, resolve_time};
 use crate::mirror::Mirror;
-use crate::op::{Accept as Accepted, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer};
+use crate::op::{Accept as Accepted, Lease, Op, Owner, Pos, Seq, Span, Ticket, Time, Transfer, masked_columns};
 use crate::space_names::SpaceNames;
 use crate::spec::{IndexKind, Spec};
 use answers::refusal;
@@ -137,6 +137,10 @@ impl RustMachine {
             Op::Truncate { seq, len } => {
                 let id = self.seq(*seq);
                 done(self.cache().truncate(id, position(*len)))
+            }
+            Op::Remove { seq, first, mask } => {
+                let id = self.seq(*seq);
+                done(self.cache().remove_pages(id, &masked_columns(*first, *mask)))
             }
             Op::Close { seq, discard } => {
                 let id = self.seq(*seq);
@@ -347,7 +351,10 @@ impl Machine for RustMachine {
         let info = self.cache.get().sequence_info(id).ok()?;
         let tables = (0..self.spec.groups.len() as u16).map(|group| self.table(id, group).expect("a live table"));
         let rings = (0..self.spec.groups.len() as u16).map(|group| self.ring(id, group).expect("a live ring"));
-        let sealed = |group| self.cache.get().sealed_pages(id, GroupId::new(group)).expect("a live row");
+        let sealed = |group| {
+            let columns = self.cache.get().sealed_columns(id, GroupId::new(group)).expect("a live row");
+            columns.begin..columns.end
+        };
         Some(SeqView {
             len: info.len,
             verified: info.verified,

@@ -2,6 +2,8 @@
 //!
 //! A capacity of 0 means "the driver's default, large enough for the scenario".
 
+use core::ops::Range;
+
 /// Page 0: never allocatable, never written.
 pub const NULL: u32 = 0;
 
@@ -67,12 +69,22 @@ pub struct GroupSpec {
     pub ring: u32,
     /// The pool of its sealed pages, where its rows span two pools. For full groups only.
     pub sealed: Option<u16>,
+    /// Leading tokens whose pages are never sealed; 0 where nothing is.
+    pub exact_sinks: u32,
 }
 
 impl GroupSpec {
     /// A full group of one token a page in pool 0.
-    pub const FULL: Self =
-        Self { kind: GroupKind::Full, page_tokens: 1, pool: 0, exact: false, contiguous: false, ring: 0, sealed: None };
+    pub const FULL: Self = Self {
+        kind: GroupKind::Full,
+        page_tokens: 1,
+        pool: 0,
+        exact: false,
+        contiguous: false,
+        ring: 0,
+        sealed: None,
+        exact_sinks: 0,
+    };
 }
 
 /// What must be equal before tokens are compared.
@@ -273,6 +285,7 @@ impl Spec {
         let is_pool = |pool: u16| pool != group.pool && usize::from(pool) < self.pools.len();
         window
             && group.sealed.is_none_or(|pool| group.kind == GroupKind::Full && is_pool(pool))
+            && (group.sealed.is_some() || group.exact_sinks == 0)
             && group.page_tokens.is_power_of_two()
             && group.page_tokens <= 256
             && usize::from(group.pool) < self.pools.len()
@@ -299,6 +312,12 @@ impl GroupSpec {
     /// Pages of its sinks.
     pub fn sink_pages(&self) -> u32 {
         self.sinks().div_ceil(self.page_tokens)
+    }
+
+    /// The columns of a row that ends at page `end` which are or would be sealed: all but those of its sinks.
+    pub fn sealed_columns(&self, end: u32) -> Range<u32> {
+        let begin = self.exact_sinks.div_ceil(self.page_tokens);
+        begin..if self.sealed.is_some() { end.max(begin) } else { begin }
     }
 
     /// Columns of its fixed ring, `R = ceil((W + n_max - 1) / P) + 1`; 0 when it has none.

@@ -64,7 +64,7 @@ impl Cache<'_> {
     pub(crate) fn write_row(&self, holder: u32, index: u32, from: u32, end: u32, out: &mut [i32]) {
         let group = self.groups.get(index);
         let base = self.pages.pools.get(group.pool).base;
-        let sealed = self.tables.sealed(holder, index);
+        let sealed = self.sealed(holder, index);
         let sealed_base = self.pages.pools.get(group.sealed_pool.saturating_sub(1)).base;
         out.fill(0);
         if group.is_ring() {
@@ -84,7 +84,7 @@ impl Cache<'_> {
             let out = out.get_mut(to as usize..).unwrap_or(&mut []);
             let numbered = (first.max(from)..).zip(entries).take(count as usize);
             for (slot, (entry, page)) in out.iter_mut().zip(numbered) {
-                *slot = self.kernel_id(if entry < sealed { sealed_base } else { base }, page.get());
+                *slot = self.kernel_id(if sealed.contains(entry) { sealed_base } else { base }, page.get());
             }
         }
     }

@@ -40,6 +40,20 @@ impl Index<'_> {
         pages.became_leaf(parent);
     }
 
+    /// A leaf at or behind a node: of several children, the lowest is followed. O(depth), and a look at all nodes where there
+    /// are several.
+    pub(crate) fn leaf_behind(&self, pages: &Pages<'_>, node: u32) -> u32 {
+        let mut leaf = node;
+        loop {
+            let (children, first) = (pages.children(leaf), pages.inline_child(leaf));
+            leaf = match (children, first) {
+                (0, _) => return leaf,
+                (1, first) if first != NULL => first,
+                _ => self.scan(pages, leaf, |_| true),
+            };
+        }
+    }
+
     /// Takes a page without children or hung pages out of the index; the caller frees it or keeps it private.
     pub(crate) fn withdraw(&mut self, pages: &mut Pages<'_>, events: &mut Events<'_>, page: u32) {
         events.push(|| self.event(pages, EventKind::Removed, self.anchor, page, page));

@@ -13,6 +13,7 @@
 
 mod free;
 mod links;
+mod nodes;
 mod order;
 #[cfg_attr(not(feature = "index"), path = "plain.rs")]
 mod record;
@@ -32,6 +33,7 @@ use crate::limits::Limits;
 use crate::mem::{IndexSlots, Slots};
 use crate::quota::QuotaCell;
 use crate::width::Id;
+use nodes::NodePools;
 
 /// The page that does not exist.
 pub(crate) const NULL: u32 = 0;
@@ -113,8 +115,10 @@ pub(crate) struct Pages<'m> {
     pool_count: u32,
     sets: u32,
     classes: u32,
-    /// No classes, leases, quotas or FIFO: each pool has one list, of its cached pages.
+    /// No classes, leases, quotas or FIFO, and all nodes of one pool: each pool has one list, of its cached pages, and a path
+    /// enters it as a run.
     has_one_list: bool,
+    nodes: NodePools,
     /// References that transfers have now.
     by_transfers: u32,
 }
@@ -143,7 +147,8 @@ impl<'m> Pages<'m> {
             && traits.class.is_empty()
             && traits.leased.is_empty()
             && traits.before.is_empty()
-            && traits.stamp.is_empty();
+            && traits.stamp.is_empty()
+            && limits.exact_nodes == 0;
         let mut pages = Self {
             records: Slots::new(arrays.records),
             pools: Slots::new(arrays.pools),
@@ -159,6 +164,7 @@ impl<'m> Pages<'m> {
             sets: limits.quotas.saturating_add(1),
             classes: limits.classes.saturating_add(1),
             has_one_list,
+            nodes: NodePools { exact: limits.exact_nodes, open: limits.open_pool, sealed: limits.anchor_pool },
             by_transfers: 0,
         };
         // The pools whose pages hold tokens come first: nodes, then what is not sealed yet.

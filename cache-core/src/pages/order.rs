@@ -7,6 +7,9 @@
 //! page are used, so children enter before their parents and the cold end is always a leaf. A parent's class is never
 //! below its child's.
 //!
+//! Where the first nodes of a path are exact pages of sinks and the others sealed, each pool orders its own: what is behind the
+//! last sink page does not keep it from being a leaf of its pool.
+//!
 //! Under FIFO a page enters the hot end when it is published and keeps its place while it is used. A page that comes
 //! to the cold end while it is used or has children leaves the list and comes back at the cold end, as the oldest,
 //! once it is a cached leaf. Each page leaves at most once per use, so a victim still costs O(1) on average.
@@ -154,7 +157,7 @@ impl Pages<'_> {
                 return NULL;
             }
             let head = self.lists.get(self.list_index(pool, set, filled.trailing_zeros())).head;
-            let is_leaf = self.is_hung(head) || self.children(head) == 0;
+            let is_leaf = self.is_hung(head) || self.children(head) == 0 || self.is_last_exact(head);
             if self.is_cached(head) && is_leaf {
                 return head;
             }

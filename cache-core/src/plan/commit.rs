@@ -278,8 +278,7 @@ impl Cache<'_> {
         }
         self.tables.set(holder, copy.group, copy.at, copy.source);
         if copy.kind == OF_SEAL {
-            let sealed = self.tables.sealed(holder, copy.group).min(copy.at);
-            self.tables.set_sealed(holder, copy.group, sealed);
+            self.cut_sealed(holder, copy.group, copy.at);
         }
         self.pages.set_replaced_if_private(copy.source);
         if copy.kind == OF_TIP {

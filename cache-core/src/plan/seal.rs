@@ -1,21 +1,22 @@
 //! Sealing: full pages move from a group's pool to its pool of sealed pages, inside a plan.
 //!
-//! Where a group has a sealed pool (pages of another precision), its rows span two pools: entries below the boundary are
-//! sealed pages, the rest is not. Only sealed pages are published.
+//! Where a group has a sealed pool (pages of another precision), its rows span two pools: exact pages of the sinks, then
+//! sealed pages, then open ones. Pages are published once they are final: those of sinks when full, others when sealed.
 
 use super::{OF_SEAL, Plan, PlanCopy};
 use crate::cache::Cache;
 use crate::error::{Error, Outcome, Resource, Shortage};
 use crate::ids::{GroupId, SequenceId};
 use crate::pages::NULL;
+use crate::table::SealedColumns;
 
 impl Cache<'_> {
-    /// Promises that pages below entry `upto` of a sequence become sealed pages in this plan. The sequence has been added to
-    /// the plan, and the pages are full of committed tokens. Their copies are among [`Cache::copies`], marked `seals`; after
+    /// Promises that pages below entry `upto` of a sequence, those of sinks apart, become sealed pages in this plan. The
+    /// sequence has been added to the plan, and the pages are full of committed tokens. Their copies are among [`Cache::copies`], marked `seals`; after
     /// commit the unsealed pages are given back. At most once per sequence and group in a plan. O(1).
     ///
     /// # Errors
-    /// `Argument` for a group without a sealed pool, or an entry that is sealed already or not full; `PlanState`;
+    /// `Argument` for a group without a sealed pool, or an entry that is sealed already, a sink's or not full; `PlanState`;
     /// a shortage of pages, of the namespace's quota, or of copies, of which a seal takes one more than it has pages; with
     /// `Never` the most entries that an empty cache could seal; `Stale`.
     pub fn plan_seal(&mut self, id: SequenceId, group: GroupId, upto: u32) -> Result<(), Error> {
@@ -25,7 +26,7 @@ impl Cache<'_> {
         let holder = self.sequence(id)?;
         let (index, group) = self.group(group)?;
         let sequence = self.holders.get(holder);
-        let from = self.tables.sealed(holder, index).max(self.tables.first(holder, index));
+        let from = self.sealed(holder, index).end;
         if group.sealed_pool == 0 || upto <= from || upto > sequence.len >> group.shift {
             return Err(Error::Argument);
         }
@@ -104,7 +105,7 @@ impl Cache<'_> {
                 }
                 self.own(target, namespace);
                 self.tables.set(holder, seal.group, at, target);
-                self.tables.set_sealed(holder, seal.group, at.saturating_add(1));
+                self.tables.set_sealed(holder, seal.group, self.tables.sealed(holder, seal.group).saturating_add(1));
                 if seal.group == self.limits.anchor {
                     self.index.copy_tokens(source, target, group.page_tokens());
                 }
@@ -115,24 +116,40 @@ impl Cache<'_> {
         }
     }
 
-    /// Entries of a row that are sealed for good: what the finished plan seals is not yet.
-    pub(crate) fn sealed_for_good(&self, holder: u32, index: u32) -> u32 {
-        let sealed = self.tables.sealed(holder, index);
-        let plan = self.holders.get(holder).plan;
-        if plan == 0 || !self.plan.is_finished() {
-            return sealed;
-        }
-        let own = self.plan.seals().find(|seal| seal.entry == plan.wrapping_sub(1) && seal.group == index);
-        own.map_or(sealed, |seal| seal.at)
+    /// The sealed columns of a row.
+    pub(crate) fn sealed(&self, holder: u32, index: u32) -> SealedColumns {
+        self.groups.get(index).sealed_columns(self.tables.sealed(holder, index))
     }
 
-    /// Entries of a row that are pages of the group's sealed pool: the boundary where a row spans two pools.
+    /// Of a row that ends at `end`, no column behind is sealed.
+    pub(crate) fn cut_sealed(&mut self, holder: u32, index: u32, end: u32) {
+        let SealedColumns { begin, end: before } = self.sealed(holder, index);
+        self.tables.set_sealed(holder, index, before.min(end).saturating_sub(begin));
+    }
+
+    /// Entries of a row below which pages are final as they are: where there is a sealed pool, those of sinks and what is
+    /// sealed. What the finished plan seals is not yet.
+    pub(crate) fn final_end(&self, holder: u32, index: u32) -> u32 {
+        let group = self.groups.get(index);
+        if group.sealed_pool == 0 {
+            return u32::MAX;
+        }
+        let end = group.sealed_columns(self.tables.sealed(holder, index)).end;
+        let plan = self.holders.get(holder).plan;
+        if plan == 0 || !self.plan.is_finished() {
+            return end;
+        }
+        let own = self.plan.seals().find(|seal| seal.entry == plan.wrapping_sub(1) && seal.group == index);
+        own.map_or(end, |seal| seal.at)
+    }
+
+    /// The columns of a row that are pages of the group's sealed pool; what its other columns are is said there.
     ///
     /// # Errors
     /// `Stale`, `Argument`.
-    pub fn sealed_pages(&self, id: SequenceId, group: GroupId) -> Result<u32, Error> {
+    pub fn sealed_columns(&self, id: SequenceId, group: GroupId) -> Result<SealedColumns, Error> {
         let (index, _) = self.group(group)?;
-        Ok(self.tables.sealed(self.sequence(id)?, index))
+        Ok(self.sealed(self.sequence(id)?, index))
     }
 }
 

@@ -56,7 +56,7 @@ impl Cache<'_> {
 
     fn resident_in(&self, pool: u32, holder: u32, index: u32, len: u32, count: u32) -> u32 {
         let Some(group) = self.groups.at(index) else { return 0 };
-        let sealed = self.tables.sealed(holder, index).saturating_sub(self.tables.first(holder, index));
+        let sealed = self.tables.sealed(holder, index);
         let open = if group.pool == pool { group.resident(len, count).saturating_sub(sealed) } else { 0 };
         open.saturating_add(if group.sealed_pool == pool.saturating_add(1) { sealed } else { 0 })
     }

@@ -11,14 +11,13 @@ pub enum Residual<'a> {
     None,
     /// At least the last `recent` tokens; whole pages are quantised as soon as that many are left. This is a group whose open
     /// pages come from one pool and whose sealed ones from another. What the last token reads as sealed by
-    /// [`SealSchedule`](crate::SealSchedule) is what is quantised here; with `recent` = 0, what the next one reads.
+    /// [`SealSchedule`](crate::SealSchedule), pages of sinks apart, is what is quantised here; with `recent` = 0, what the next one reads.
     PageAligned {
         /// Layout of exact pages.
         exact: &'a PageLayout,
         /// Fewest recent tokens that stay exact.
         recent: u32,
-        /// Tokens at the start whose pages are never quantised. A cache seals rows from their start, so an engine keeps these
-        /// pages apart.
+        /// Tokens at the start whose pages are never quantised: `sinks` of the group's configuration.
         sinks: u32,
     },
     /// As the KIVI paper has it: K is quantised R tokens at a time when R are there, V one by one as they leave the last R.

@@ -7,8 +7,11 @@
 //! row -> head [chunk 0: sinks] <-> [chunk 40] <-> [chunk 41] <- tail
 //! ```
 
+mod sealed;
 mod share;
 mod shrink;
+
+pub use sealed::SealedColumns;
 
 use crate::config::CHUNK_ENTRIES;
 use crate::mem::Slots;
@@ -23,7 +26,7 @@ pub struct Row {
     tail: u32,
     /// First entry behind the sinks that is still resident.
     first: u32,
-    /// Entries below this are pages of the group's sealed pool.
+    /// How many entries, behind those of the sinks, are pages of the group's sealed pool.
     sealed: u32,
 }
 
@@ -271,7 +274,7 @@ impl<'m> Tables<'m> {
         self.rows.get(self.row(holder, group)).first
     }
 
-    /// How many entries are pages of the sealed pool.
+    /// How many entries are pages of the sealed pool; `Group::sealed_columns` says which.
     pub(crate) fn sealed(&self, holder: u32, group: u32) -> u32 {
         self.rows.get(self.row(holder, group)).sealed
     }

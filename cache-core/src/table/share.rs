@@ -23,9 +23,8 @@ impl Tables<'_> {
             self.entries.copy(u64::from(chunk << SHIFT), u64::from(copy << SHIFT), count);
             chunk = link.next.get();
         }
-        let (first, sealed) = (self.first(from, group), self.sealed(from, group));
-        self.set_first(to, group, first);
-        self.set_sealed(to, group, sealed.min(end));
+        self.set_first(to, group, self.first(from, group));
+        self.set_sealed(to, group, self.sealed(from, group));
         true
     }
 

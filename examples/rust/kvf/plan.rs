@@ -304,6 +304,7 @@ fn manager(memory: &[GroupMemory<'_>], pools: &[Pool], sequences: u64) -> Option
             page_tokens: u16::try_from(group.layout.page_tokens).ok()?,
             pool: next,
             sealed_pool: if sealed { next + 2 } else { 0 },
+            sinks: if let Residual::PageAligned { sinks, .. } = group.residual { sinks } else { 0 },
             ..GroupConfig::FULL
         });
         next += 1 + u16::from(sealed);

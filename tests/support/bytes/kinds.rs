@@ -9,12 +9,16 @@ const KINDS: &[Kind] = {
         Open, OpenTicket, Fork, Truncate, Close, Begin, Add, Finish, Cancel, Commit, Abort, Reserve, Append, Verify,
         Publish, Lookup, Match, Drop, Evict, Clear, IoBegin, IoEnd, Advance, Lease, SetClass, SetQuota, Drain, Check,
         AddSpans, EndLease, Move, // Version 3.
-        CloseSpace, OpenSpace, Export, Ring, Seal,
+        CloseSpace, OpenSpace, Export, Ring, Seal, // Version 4.
+        Remove,
     ]
 };
 
 /// Kinds that versions 1 and 2 have.
 const OLD: usize = Kind::Move as usize + 1;
+
+/// Kinds that version 3 has.
+const THIRD: usize = Kind::Seal as usize + 1;
 
 /// More places for frequent kinds, behind those.
 const MORE: &[Kind] = {
@@ -65,11 +69,16 @@ pub(super) enum Kind {
     Export,
     Ring,
     Seal,
+    Remove,
 }
 
 /// The kind that a byte stands for.
 pub(super) fn kind_of(byte: u8, version: u8) -> Kind {
-    let once = if version < 3 { OLD } else { KINDS.len() };
+    let once = match version {
+        0..=2 => OLD,
+        3 => THIRD,
+        _ => KINDS.len(),
+    };
     let code = usize::from(byte) % (once + MORE.len());
     let place = if code < once { KINDS.get(code) } else { MORE.get(code - once) };
     place.copied().unwrap_or(Kind::Check)
@@ -119,6 +128,7 @@ const fn kind(op: &Op) -> Kind {
         Op::Export { .. } => Kind::Export,
         Op::Ring { .. } => Kind::Ring,
         Op::Seal { .. } => Kind::Seal,
+        Op::Remove { .. } => Kind::Remove,
     }
 }
 
@@ -164,6 +174,7 @@ pub(super) fn blank(kind: Kind) -> Op {
         Kind::Export => Op::Export { seqs: Vec::new() },
         Kind::Ring => Op::Ring { seq, group: 0, columns: 0 },
         Kind::Seal => Op::Seal { seq, group: 0, upto: 0 },
+        Kind::Remove => Op::Remove { seq, first: 0, mask: 0 },
         Kind::Drain => Op::Drain,
         Kind::Check => Op::Check,
     }

@@ -76,6 +76,11 @@ fn visit(wire: &mut impl Wire, op: &mut Op, spec: &Spec) {
             wire.u16(group, groups);
             wire.u32(upto, 6, MAX_POS);
         }
+        Op::Remove { seq, first, mask } => {
+            wire.u8(&mut seq.0, 8);
+            wire.u32(first, 6, MAX_POS);
+            wire.u8(mask, 255);
+        }
         Op::PlanFinish | Op::PlanCancel | Op::PlanAbort | Op::Drain | Op::Check => {}
         Op::PlanCommit { accepts } => {
             wire.list(accepts, 3, 63, 0, Accept::default());

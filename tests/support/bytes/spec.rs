@@ -60,6 +60,9 @@ fn visit(wire: &mut impl Wire, spec: &mut Spec, version: u8) {
         if version >= 3 {
             sealed(wire, spec, pools);
         }
+        if version >= 4 && spec.sealed.is_some() {
+            wire.u32(&mut spec.exact_sinks, 5, 1 << 20);
+        }
     }
     wire.list(&mut spec.namespaces, 2, 63, 1, NamespaceSpec::default());
     for (i, key) in (0..).zip(&mut spec.namespaces) {

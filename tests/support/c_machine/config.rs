@@ -103,7 +103,7 @@ fn pool(pool: &spec::PoolSpec) -> ffi::kvf_pool_config {
 
 fn group(group: &spec::GroupSpec) -> ffi::kvf_group_config {
     let (kind, window, sinks) = match group.kind {
-        spec::GroupKind::Full => (ffi::KVF_GROUP_FULL, 0, 0),
+        spec::GroupKind::Full => (ffi::KVF_GROUP_FULL, 0, group.exact_sinks),
         spec::GroupKind::Window { window, sinks } => (ffi::KVF_GROUP_WINDOW, window, sinks),
     };
     ffi::kvf_group_config {

@@ -21,7 +21,7 @@ pub fn spec(rng: &mut Rng) -> Spec {
         let kind = if full { GroupKind::Full } else { GroupKind::Window { window, sinks } };
         let pool = rng.below(u64::from(pools)) as u16;
         let (exact, contiguous) = (!full && rng.below(2) == 0, rng.below(4) == 0);
-        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact, contiguous, ring: 0, sealed: None });
+        spec.groups.push(GroupSpec { kind, page_tokens, pool, exact, contiguous, ..GroupSpec::FULL });
     }
     if rng.below(4) == 0 {
         spec.groups.rotate_left(1);
@@ -46,7 +46,7 @@ pub fn spec(rng: &mut Rng) -> Spec {
     spec
 }
 
-/// Gives the full groups, or some of them, pools of sealed pages.
+/// Gives the full groups, or some of them, pools of sealed pages, sometimes all but those of the first tokens.
 pub fn with_seals(rng: &mut Rng, spec: &mut Spec) {
     if spec.pools.len() == 1 {
         let pages = 2 + rng.below(30) as u32;
@@ -56,6 +56,8 @@ pub fn with_seals(rng: &mut Rng, spec: &mut Spec) {
     for group in spec.groups.iter_mut().filter(|group| group.kind == GroupKind::Full) {
         let pool = (u64::from(group.pool) + 1 + rng.below(pools - 1)) % pools;
         group.sealed = (rng.below(4) != 0).then_some(pool as u16);
+        let sinks = if rng.below(2) == 0 { 0 } else { 1 + rng.below(2 * u64::from(group.page_tokens)) as u32 };
+        group.exact_sinks = if group.sealed.is_some() { sinks } else { 0 };
     }
     spec.copies = if rng.below(4) == 0 { 2 + rng.below(12) as u32 } else { 0 };
 }
@@ -76,7 +78,7 @@ fn namespaces(rng: &mut Rng, spec: &mut Spec) {
 pub fn without_full(rng: &mut Rng, spec: &mut Spec) {
     for group in &mut spec.groups {
         if group.kind == GroupKind::Full {
-            group.sealed = None;
+            (group.sealed, group.exact_sinks) = (None, 0);
             let window = 1 + rng.below(3 * u64::from(group.page_tokens) + 4) as u32;
             group.kind = GroupKind::Window { window, sinks: rng.below(3) as u32 };
         }

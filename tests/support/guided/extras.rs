@@ -29,13 +29,23 @@ impl Guide<'_> {
         };
         let group = groups[rng.below(groups.len() as u64) as usize];
         let full = self.state.len(entry.0).unwrap_or(0) / self.spec.groups[usize::from(group)].page_tokens;
-        let sealed = self.state.sealed(entry.0, group);
+        let sealed = self.state.sealed(entry.0, group).end;
         let more = match rng.below(4) {
             0 => 1,
             1 => 1 + rng.below(u64::from(full.saturating_sub(sealed)) + 1) as u32,
             _ => full.saturating_sub(sealed),
         };
         Op::Seal { seq: entry.0, group, upto: sealed + more }
+    }
+
+    /// Takes full pages out of a row, mostly behind what is published.
+    pub(super) fn remove(&self, rng: &mut Rng) -> Op {
+        let seq = self.live(rng);
+        let pages = self.state.len(seq).unwrap_or(0) / self.step() as u32;
+        let first = rng.below(u64::from(pages) + 1) as u32;
+        let near = pages.saturating_sub(first).min(8);
+        let mask = (rng.below(256) as u8) & (((1_u32 << near) - 1) as u8);
+        Op::Remove { seq, first, mask: if rng.below(8) == 0 { 0x81 } else { mask } }
     }
 
     /// Brings the caller's first rows up to date, often with the occupants that they have.

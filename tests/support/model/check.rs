@@ -64,7 +64,6 @@ impl Model {
             return Ok(());
         };
         let step = self.page_tokens(anchor) as usize;
-        let pool = self.node_pool(anchor);
         let mut children = Counts::default();
         for (key, node) in &self.state.index.nodes {
             let Some(stored) = node.get(&(anchor, 0)) else {
@@ -77,12 +76,14 @@ impl Model {
             let Some(above) = self.state.index.at(&parent, (anchor, 0)) else {
                 return Err("3.1: a node without its parent".into());
             };
-            if self.parent_page((pool, stored.id)) != Some((pool, above.id)) {
+            let page = (self.home_pool(key, (anchor, 0)), stored.id);
+            let parent = (self.home_pool(&parent, (anchor, 0)), above.id);
+            if self.parent_page(page) != Some(parent) {
                 return Err(format!("3.1: the parent of page {} is not page {}", stored.id, above.id));
             }
-            children.add((pool, above.id));
-            let used = |id: u32| self.state.pools[pool].is_used(id);
-            if used(stored.id) && !used(above.id) {
+            children.add(parent);
+            let used = |(pool, id): Page| self.state.pools[pool].is_used(id);
+            if used(page) && !used(parent) {
                 return Err(format!("3.4: page {} is used, its parent {} is not", stored.id, above.id));
             }
         }

@@ -17,7 +17,7 @@ impl Model {
         for key in keys {
             let places: Vec<_> = self.state.index.nodes[&key].iter().map(|(p, s)| (*p, s.id)).collect();
             for (place, id) in places {
-                loose.push((self.node_pool(place.0), id));
+                loose.push((self.home_pool(&key, place), id));
                 self.unindex_one(&key, place, id, false);
             }
             self.state.index.nodes.remove(&key);
@@ -31,14 +31,14 @@ impl Model {
             loose.extend(self.pages_of(&pins.tables));
         }
         if let Some(anchor) = self.spec.anchor() {
-            let pool = self.node_pool(anchor);
             let labels: Vec<Seq> = self.state.sequences.keys().copied().collect();
             for seq in labels {
                 let sequence = self.state.sequences.get_mut(&seq).expect("listed");
                 if hit(sequence.ns) {
                     // What was computed before must not come back: the sequence is opaque from here.
                     sequence.published = 0;
-                    loose.extend(core::mem::take(&mut sequence.holds).into_values().map(|id| (pool, id)));
+                    let holds = core::mem::take(&mut sequence.holds);
+                    loose.extend(holds.into_iter().map(|(index, id)| (self.indexed_pool(anchor, index), id)));
                     loose.extend(self.forget(seq, 0));
                     self.leave_queue_if_done(seq);
                 }

@@ -17,10 +17,29 @@ impl Model {
         freed
     }
 
-    /// Frees the victim, or a page of its node that goes before it.
+    /// Frees the victim, or a page of its node that goes before it. Where the victim is the last page of sinks, what is behind it
+    /// is of another pool and goes first, leaf by leaf; but of pages of the victim's pool that hang there only one.
     pub(super) fn evict_victim(&mut self, pool: usize, head: u32) {
-        let victim = self.hung_in_pool(pool, head).unwrap_or(head);
-        self.evict_page((pool, victim));
+        loop {
+            let leaf = self.leaf_behind((pool, head));
+            let hung = self.hung_in_pool(pool, leaf).map(|id| (pool, id));
+            self.evict_page(hung.unwrap_or(leaf));
+            if hung.is_some() || leaf == (pool, head) {
+                return;
+            }
+        }
+    }
+
+    /// A leaf at or behind a page: of several children the lowest is followed.
+    fn leaf_behind(&self, page: Page) -> Page {
+        let mut leaf = page;
+        loop {
+            let children = self.state.index.parents.iter().filter(|(_, parent)| **parent == leaf);
+            match children.map(|(child, _)| child).min() {
+                Some(child) => leaf = child,
+                None => return leaf,
+            }
+        }
     }
 
     /// Frees one cached page. A parent that becomes a leaf may return to the order.
@@ -33,13 +52,13 @@ impl Model {
     }
 
     /// A cached page of another group at the same node and in the same pool: it goes before the anchor's.
-    fn hung_in_pool(&self, pool: usize, head: u32) -> Option<u32> {
-        let (key, place) = self.state.index.home(pool, head)?;
+    fn hung_in_pool(&self, pool: usize, node: Page) -> Option<u32> {
+        let (key, place) = self.state.index.home(node.0, node.1)?;
         if Some(place.0) != self.spec.anchor() {
             return None;
         }
         let node = &self.state.index.nodes[key];
-        let hung = |(other, _): &(&Place, _)| other.0 != place.0 && self.node_pool(other.0) == pool;
+        let hung = |(other, _): &(&Place, _)| other.0 != place.0 && self.home_pool(key, **other) == pool;
         let mut pages = node.iter().filter(hung).map(|(_, stored)| stored.id);
         pages.find(|id| self.state.pools[pool].cached.contains(id))
     }

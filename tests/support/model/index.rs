@@ -175,16 +175,16 @@ impl Model {
 
     /// Hangs a page at an empty place and announces it.
     pub(super) fn hang(&mut self, key: &Key, place: Place, id: u32, publisher: u64, class: u8) {
-        let page = (self.node_pool(place.0), id);
+        let page = (self.home_pool(key, place), id);
         let node = self.state.index.nodes.entry(key.clone()).or_default();
         let old = node.insert(place, Stored { id, publisher });
         assert!(old.is_none(), "a place is filled twice");
         let old = self.state.index.homes.slot(page).replace((key.clone(), place));
         assert!(old.is_none(), "a page is indexed twice");
         if let Some(anchor) = self.spec.anchor().filter(|&anchor| anchor == place.0) {
-            let above = key.upto(key.tokens.len() as u32 - self.page_tokens(anchor));
-            if let Some(above) = self.state.index.at(&above, (anchor, 0)) {
-                let parent = (page.0, above.id);
+            let before = key.upto(key.tokens.len() as u32 - self.page_tokens(anchor));
+            if let Some(above) = self.state.index.at(&before, (anchor, 0)) {
+                let parent = (self.home_pool(&before, (anchor, 0)), above.id);
                 *self.state.index.parents.slot(page) = Some(parent);
                 self.state.index.children.add(parent);
             }
@@ -220,7 +220,7 @@ impl Model {
 
     /// Empties one place.
     pub(super) fn unindex_one(&mut self, key: &Key, place: Place, id: u32, announce: bool) {
-        let pool = self.node_pool(place.0);
+        let pool = self.home_pool(key, place);
         *self.state.index.homes.slot((pool, id)) = None;
         if let Some(parent) = self.state.index.parents.slot((pool, id)).take() {
             self.state.index.children.remove(parent);

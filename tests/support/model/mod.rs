@@ -30,6 +30,7 @@ mod tickets;
 mod transfers;
 mod view;
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::machine::Event;
@@ -105,8 +106,8 @@ struct Sequence {
     tables: Vec<Vec<u32>>,
     /// Per group with a fixed ring, its pages: sinks, then columns. None while there is no token.
     rings: Vec<Vec<u32>>,
-    /// Per group, how many leading entries are pages of its sealed pool.
-    sealed: Vec<u32>,
+    /// Per group, which entries are pages of its sealed pool: none or all from behind the sinks on to some entry.
+    sealed: Vec<Range<u32>>,
     /// Held pages of the index by page index.
     holds: BTreeMap<u32, u32>,
     /// Set by a close while its plan is open: whether to discard.

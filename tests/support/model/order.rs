@@ -157,7 +157,7 @@ impl Model {
             let stamps = self.state.pools[pool].stamps.iter();
             let own = stamps.filter(|(id, _)| self.set_of((pool, **id)) == set);
             let (_, _, head) = own.map(|(&id, &stamp)| (self.class_of((pool, id)), stamp, id)).min()?;
-            if self.state.pools[pool].cached.contains(&head) && self.is_leaf((pool, head)) {
+            if self.state.pools[pool].cached.contains(&head) && self.is_leaf_of_pool((pool, head)) {
                 return Some(head);
             }
             self.state.pools[pool].stamps.remove(&head);
@@ -225,7 +225,7 @@ impl Model {
         if place.0 == anchor {
             return None;
         }
-        self.state.index.at(key, (anchor, 0)).map(|stored| (self.node_pool(anchor), stored.id))
+        self.state.index.at(key, (anchor, 0)).map(|stored| (self.home_pool(key, (anchor, 0)), stored.id))
     }
 
     /// Moves the pages of other groups on a node to the lists of its class.
@@ -234,7 +234,7 @@ impl Model {
             return;
         };
         let hung = self.state.index.nodes[key].iter().filter(|(place, _)| place.0 != anchor);
-        let hung: Vec<Page> = hung.map(|(place, stored)| (self.node_pool(place.0), stored.id)).collect();
+        let hung: Vec<Page> = hung.map(|(place, stored)| (self.home_pool(key, *place), stored.id)).collect();
         let class = self.class_of(node);
         for page in hung.into_iter().filter(|_| self.has_ranks()).collect::<Vec<_>>() {
             if self.rank(page).class != class {
@@ -248,6 +248,12 @@ impl Model {
     pub(super) fn is_anchor(&self, page: Page) -> bool {
         let home = self.state.index.home(page.0, page.1);
         home.is_some_and(|(_, place)| Some(place.0) == self.spec.anchor())
+    }
+
+    /// Whether nothing of its own pool is indexed behind a page: what follows on one node is all of one pool.
+    fn is_leaf_of_pool(&self, page: Page) -> bool {
+        let mut parents = self.state.index.parents.iter();
+        self.is_leaf(page) || !parents.any(|(child, parent)| *parent == page && child.0 == page.0)
     }
 
     /// Whether nothing is indexed behind a page.

@@ -94,7 +94,7 @@ impl Model {
                 }
             }
             if let Some(anchor) = self.spec.anchor() {
-                sequence.holds.values().for_each(|&id| add((self.node_pool(anchor), id)));
+                sequence.holds.iter().for_each(|(&index, &id)| add((self.indexed_pool(anchor, index), id)));
             }
         }
         for entry in self.state.plan.iter().flat_map(|plan| &plan.entries) {
@@ -118,8 +118,8 @@ impl Model {
         let mut refs = self.transfer_pins();
         for ticket in self.state.tickets.values() {
             for (group, table) in ticket.tables.iter().enumerate() {
-                for &id in table.iter().filter(|&&id| id != NULL) {
-                    refs.add((self.node_pool(group), id));
+                for (index, &id) in (0..).zip(table).filter(|(_, id)| **id != NULL) {
+                    refs.add((self.indexed_pool(group, index), id));
                 }
             }
         }

@@ -97,8 +97,9 @@ impl Model {
                 GroupKind::Window { .. } => spec.window_start(len) / spec.page_tokens,
             };
             let sinks = spec.sinks().min(len + count).div_ceil(spec.page_tokens).min(begin);
-            pages[self.pool_of(group)] += sinks + (end - begin) - sequence.sealed[group];
-            pages[self.node_pool(group)] += sequence.sealed[group];
+            let sealed = sequence.sealed[group].len() as u32;
+            pages[self.pool_of(group)] += sinks + (end - begin) - sealed;
+            pages[self.sealed_pool(group)] += sealed;
         }
         pages
     }
@@ -133,7 +134,7 @@ impl Model {
         let page: Page = (self.pool_of(group), id);
         let indexed = self.state.index.homes.contains(page);
         let pinned = pins.contains(page);
-        let owns = |s: &&Sequence| s.tables[group].iter().skip(s.sealed[group] as usize).any(|&other| other == page.1);
+        let owns = |s: &&Sequence| self.row_pages(s, group).any(|other| other == page);
         let entries = self.state.sequences.values().filter(owns).count();
         let left: Vec<&Entry> =
             before.iter().filter(|entry| self.copies_page(entry, group, id, before, pins)).collect();

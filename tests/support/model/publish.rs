@@ -74,9 +74,10 @@ impl Model {
     /// Whether the next page's hold would take a cached page that the plan being built was promised.
     fn would_break_promise(&self, seq: Seq) -> bool {
         let anchor = self.spec.anchor().expect("publishable");
-        let (pool, step) = (self.node_pool(anchor), self.page_tokens(anchor));
+        let step = self.page_tokens(anchor);
         let sequence = &self.state.sequences[&seq];
         let index = sequence.published / step;
+        let pool = self.indexed_pool(anchor, index);
         let key = sequence.key((index + 1) * step).expect("publishable");
         let own = &self.state.pools[pool];
         let takes = self.indexed_page(&key, anchor, index).is_some_and(|id| own.cached.contains(&id));
@@ -97,7 +98,7 @@ impl Model {
             None => self.hang(&key, (anchor, 0), own, sequence.birth, sequence.class),
             Some(stored) if stored.id == own => {}
             Some(stored) => {
-                self.wake((self.node_pool(anchor), stored.id));
+                self.wake((self.indexed_pool(anchor, index), stored.id));
                 let sequence = self.state.sequences.get_mut(&seq).expect("live");
                 let old = sequence.holds.insert(index, stored.id);
                 assert!(old.is_none(), "a second hold on one page index");
@@ -112,7 +113,7 @@ impl Model {
                 let (node_end, place) = self.locate(group, page);
                 let id = sequence.tables[group][page as usize];
                 // A page smaller than the anchor's may end below two nodes: it hangs at the first.
-                let homeless = self.state.index.home(self.node_pool(group), id).is_none();
+                let homeless = self.state.index.home(self.pool_at(&sequence, group, page), id).is_none();
                 let is_final = self.is_final(&sequence, group, page);
                 if node_end == end && id != NULL && homeless && is_final && self.state.index.at(&key, place).is_none() {
                     self.hang(&key, place, id, sequence.birth, 0);

@@ -37,8 +37,8 @@ impl Model {
         let Some(anchor) = self.spec.anchor() else {
             return Vec::new();
         };
-        let pool = self.node_pool(anchor);
-        let first = self.state.index.at(end, (anchor, 0)).map(|stored| (pool, stored.id));
+        let first = self.state.index.at(end, (anchor, 0));
+        let first = first.map(|stored| (self.home_pool(end, (anchor, 0)), stored.id));
         core::iter::successors(first, |&page| self.parent_page(page)).collect()
     }
 
@@ -108,8 +108,8 @@ impl Model {
     }
 
     pub(super) fn set_class(&mut self, ns: u16, tokens: &[u32], class: u8) -> Result<Outcome, Outcome> {
-        let lfu = |anchor: usize| self.policy((self.node_pool(anchor), 0)) == crate::spec::Policy::Lfu;
-        if class >= self.classes() || self.spec.anchor().is_some_and(lfu) {
+        let is_lfu = |pool: usize| self.policy((pool, 0)) == crate::spec::Policy::Lfu;
+        if class >= self.classes() || self.node_pools().into_iter().any(is_lfu) {
             return Err(Outcome::of(Status::Argument));
         }
         let (path, len) = self.prefix(ns, tokens)?;

@@ -1,8 +1,11 @@
-//! Rows that span two pools: pages below a boundary are of the group's pool of sealed pages.
+//! Rows that span two pools: exact pages of the sinks, then pages of the group's pool of sealed pages, then open ones.
 //!
-//! A seal is part of a plan. It moves full pages of committed tokens, the lowest that are not sealed yet, to new pages of the
-//! other pool. The boundary moves with commit; until then nothing of what is sealed may be published.
+//! A seal is part of a plan. It moves full pages of committed tokens, the lowest behind the sinks that are not sealed yet, to new
+//! pages of the other pool. The boundary moves with commit; until then nothing of what is sealed may be published.
 
+use core::ops::Range;
+
+use super::index::{Key, Place};
 use super::pages::Page;
 use super::{Entry, Model, Sequence};
 use crate::machine::{Copy, Outcome, Resource, Shortage, Status, Value};
@@ -21,14 +24,36 @@ pub(super) struct Seal {
 }
 
 impl Model {
-    /// The pool that the indexed pages of a group are in: where pages are sealed, only those are published.
-    pub(super) fn node_pool(&self, group: usize) -> usize {
+    /// The pool of a group's sealed pages, or of all where nothing is sealed.
+    pub(super) fn sealed_pool(&self, group: usize) -> usize {
         usize::from(self.spec.groups[group].sealed.unwrap_or(self.spec.groups[group].pool))
+    }
+
+    /// The pool that an indexed page of a group is in: where pages are sealed, only those and sinks are published.
+    pub(super) fn indexed_pool(&self, group: usize, index: u32) -> usize {
+        let is_exact = index < self.spec.groups[group].sealed_columns(0).start;
+        if is_exact { self.pool_of(group) } else { self.sealed_pool(group) }
+    }
+
+    /// The pool of the page at a place of a node.
+    pub(super) fn home_pool(&self, key: &Key, (group, sub): Place) -> usize {
+        let anchor = self.spec.anchor().expect("only an index has places");
+        let (own, node, end) = (self.page_tokens(group), self.page_tokens(anchor), key.tokens.len() as u32);
+        let index = if own >= node { end / own - 1 } else { (end - node) / own + sub };
+        self.indexed_pool(group, index)
+    }
+
+    /// The pools that nodes are of, those of the highest page numbers first.
+    pub(super) fn node_pools(&self) -> Vec<usize> {
+        let Some(anchor) = self.spec.anchor() else { return Vec::new() };
+        let exact = self.indexed_pool(anchor, 0);
+        let sealed = self.sealed_pool(anchor);
+        if exact == sealed { vec![sealed] } else { vec![exact, sealed] }
     }
 
     /// The pool that an entry of a row belongs to.
     pub(super) fn pool_at(&self, sequence: &Sequence, group: usize, index: u32) -> usize {
-        if index < sequence.sealed[group] { self.node_pool(group) } else { self.pool_of(group) }
+        if sequence.sealed[group].contains(&index) { self.sealed_pool(group) } else { self.pool_of(group) }
     }
 
     /// The pages of a row, NULL ones included.
@@ -36,15 +61,14 @@ impl Model {
         (0..).zip(&sequence.tables[group]).map(move |(index, &id)| (self.pool_at(sequence, group, index), id))
     }
 
-    /// Whether a full page may be published.
+    /// Whether a full page may be published: one of sinks, or a sealed one.
     pub(super) fn is_final(&self, sequence: &Sequence, group: usize, index: u32) -> bool {
-        self.spec.groups[group].sealed.is_none() || index < sequence.sealed[group]
+        self.spec.groups[group].sealed.is_none() || index < sequence.sealed[group].end
     }
 
-    /// The boundaries of a hit of `len` tokens: what comes from the index is sealed.
-    pub(super) fn all_sealed(&self, len: u32) -> Vec<u32> {
-        let groups = self.spec.groups.iter();
-        groups.map(|group| if group.sealed.is_some() { len / group.page_tokens } else { 0 }).collect()
+    /// The boundaries of a hit of `len` tokens: what comes from the index is sealed, sinks apart.
+    pub(super) fn all_sealed(&self, len: u32) -> Vec<Range<u32>> {
+        self.spec.groups.iter().map(|group| group.sealed_columns(len / group.page_tokens)).collect()
     }
 
     /// Whether a sequence can go on from `at`: in each window, and not inside a sealed page.
@@ -52,9 +76,9 @@ impl Model {
         if !self.can_cut(sequence, at) {
             return Err(Outcome::of(Status::WindowLost));
         }
-        let inside = |(group, &sealed): (usize, &u32)| {
+        let inside = |(group, sealed): (usize, &Range<u32>)| {
             let step = self.page_tokens(group);
-            !at.is_multiple_of(step) && at / step < sealed
+            !at.is_multiple_of(step) && sealed.contains(&(at / step))
         };
         let is_inside = sequence.sealed.iter().enumerate().any(inside);
         if is_inside { Err(Outcome::of(Status::Sealed)) } else { Ok(()) }
@@ -73,7 +97,7 @@ impl Model {
         let group = usize::from(group);
         let is_full = |group: usize| upto <= sequence.len() / self.page_tokens(group);
         let has_seals = group < self.visible_groups() && self.spec.groups[group].sealed.is_some();
-        if !has_seals || upto <= sequence.sealed[group] || !is_full(group) {
+        if !has_seals || upto <= sequence.sealed[group].end || !is_full(group) {
             return Err(Outcome::of(Status::Argument));
         }
         let plan = self.building()?;
@@ -83,7 +107,7 @@ impl Model {
         if plan.entries[at].seals[group].is_some() {
             return Err(Outcome::of(Status::Busy));
         }
-        let (from, pool, count) = (sequence.sealed[group], self.node_pool(group), plan.entries[at].count);
+        let (from, pool, count) = (sequence.sealed[group].end, self.sealed_pool(group), plan.entries[at].count);
         let need = upto - from;
         let alone = self.alone(sequence, count)[pool];
         self.may_seal(group, pool, (from, need), alone)?;
@@ -142,7 +166,7 @@ impl Model {
 
     /// Gives a seal its pages.
     pub(super) fn assign_seal(&mut self, entry: &mut Entry, group: usize, scrubs: &mut Vec<(u16, u32)>) {
-        let (pool, ns) = (self.node_pool(group), self.state.sequences[&entry.seq].ns);
+        let (pool, ns) = (self.sealed_pool(group), self.state.sequences[&entry.seq].ns);
         let seal = entry.seals[group].as_mut().expect("promised");
         seal.pages = (seal.from..seal.upto).map(|_| self.take(pool, ns, scrubs)).collect();
     }
@@ -150,7 +174,7 @@ impl Model {
     /// The sealed pages that a finished plan has taken for a row.
     pub(super) fn sealed_pages(&self, entry: &Entry, group: usize) -> Vec<Page> {
         let pages = entry.seals[group].iter().flat_map(|seal| &seal.pages);
-        pages.map(|&id| (self.node_pool(group), id)).collect()
+        pages.map(|&id| (self.sealed_pool(group), id)).collect()
     }
 
     /// The pages that a finished plan seals.
@@ -163,9 +187,9 @@ impl Model {
     }
 
     /// Boundaries as the finished plan has them.
-    pub(super) fn planned_sealed(&self, sequence: &Sequence, entry: &Entry) -> Vec<u32> {
+    pub(super) fn planned_sealed(&self, sequence: &Sequence, entry: &Entry) -> Vec<Range<u32>> {
         let seals = sequence.sealed.iter().zip(&entry.seals);
-        seals.map(|(&sealed, seal)| seal.as_ref().map_or(sealed, |seal| seal.upto)).collect()
+        seals.map(|(sealed, seal)| sealed.start..seal.as_ref().map_or(sealed.end, |seal| seal.upto)).collect()
     }
 
     /// Copies that seal, in the order in which they were asked for; they come behind all others.

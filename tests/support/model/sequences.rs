@@ -84,7 +84,7 @@ impl Model {
             tokens: Vec::new(),
             tables: vec![Vec::new(); self.spec.groups.len()],
             rings: vec![Vec::new(); self.spec.groups.len()],
-            sealed: vec![0; self.spec.groups.len()],
+            sealed: self.all_sealed(0),
             holds: BTreeMap::new(),
             closing: None,
             class,
@@ -144,11 +144,12 @@ impl Model {
                     dropped.extend(page.filter(|_| !self.is_ring(group)));
                 }
                 if Some(group) == self.spec.anchor() && (index + 1) * page_tokens > at {
-                    let pool = self.node_pool(group);
+                    let pool = self.indexed_pool(group, index);
                     dropped.extend(sequence.holds.remove(&index).map(|id| (pool, id)));
                 }
             }
-            sequence.sealed[group] = sequence.sealed[group].min(keep);
+            let sealed = &mut sequence.sealed[group];
+            sealed.end = sealed.end.min(keep).max(sealed.start);
         }
         sequence.tokens.truncate(at as usize);
         sequence.spans.retain(|span| span.start < at);
@@ -168,6 +169,38 @@ impl Model {
             return Ok(Outcome::OK);
         }
         let dropped = self.cut(&mut sequence, at);
+        self.state.sequences.insert(seq, sequence);
+        self.settle(&dropped);
+        self.leave_queue_if_done(seq);
+        Ok(Outcome::OK)
+    }
+
+    /// Takes full pages out of a row; the sequence becomes the list of the others.
+    pub(super) fn remove_pages(&mut self, seq: Seq, columns: &[u32]) -> Result<Outcome, Outcome> {
+        let mut sequence = self.idle(seq)?.clone();
+        let [group] = &self.spec.groups[..] else { return Err(Outcome::of(Status::Sealed)) };
+        if group.kind != GroupKind::Full || group.sealed.is_some() || !sequence.spans.is_empty() {
+            return Err(Outcome::of(Status::Sealed));
+        }
+        if self.is_loading(&sequence) {
+            return Err(Outcome::of(Status::Busy));
+        }
+        let Some((&first, &last)) = columns.first().zip(columns.last()) else { return Ok(Outcome::OK) };
+        let step = group.page_tokens;
+        if last >= sequence.verified / step {
+            return Err(Outcome::of(Status::Argument));
+        }
+        if first < sequence.published / step {
+            return Err(Outcome::of(Status::Sealed));
+        }
+        sequence.tokens[(first * step) as usize..].fill(None);
+        sequence.published = sequence.published.min(first * step); // a copy of a published page that was cut is private
+        let mut dropped: Vec<Page> = Vec::new();
+        for &column in columns.iter().rev() {
+            dropped.push((self.pool_of(0), sequence.tables[0].remove(column as usize)));
+            sequence.tokens.drain((column * step) as usize..((column + 1) * step) as usize);
+            sequence.verified -= step;
+        }
         self.state.sequences.insert(seq, sequence);
         self.settle(&dropped);
         self.leave_queue_if_done(seq);

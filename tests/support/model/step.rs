@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::machine::{Outcome, Status, Value, resolve_time};
-use crate::op::{Accept, Op, Pos, Seq};
+use crate::op::{Accept, Op, Pos, Seq, masked_columns};
 
 impl Model {
     pub(super) fn step(&mut self, op: &Op) -> Result<Outcome, Outcome> {
@@ -13,6 +13,7 @@ impl Model {
             Op::AddSpans { seq, spans } => self.add_spans(*seq, spans),
             Op::Fork { source, children, at } => self.fork(*source, children, self.position(*source, *at)),
             Op::Truncate { seq, len } => self.truncate(*seq, self.position(*seq, *len)),
+            Op::Remove { seq, first, mask } => self.remove_pages(*seq, &masked_columns(*first, *mask)),
             Op::Close { seq, discard } => self.close(*seq, *discard),
             Op::PlanBegin { tick } => self.plan_begin(resolve_time(*tick, now)),
             Op::PlanAdd { seq, count, tokens } => self.plan_add(*seq, *count, tokens.as_deref()),

@@ -85,8 +85,8 @@ impl Model {
     pub(super) fn pages_of(&self, tables: &[Vec<u32>]) -> Vec<Page> {
         let mut pages = Vec::new();
         for group in self.release_groups() {
-            let pool = self.node_pool(group);
-            pages.extend(tables[group].iter().rev().filter(|&&id| id != NULL).map(|&id| (pool, id)));
+            let row = (0..tables[group].len() as u32).zip(&tables[group]).rev().filter(|(_, id)| **id != NULL);
+            pages.extend(row.map(|(index, &id)| (self.indexed_pool(group, index), id)));
         }
         pages
     }

@@ -56,8 +56,8 @@ impl Model {
         }
         let loading = (load && shared.birth != 0).then_some(shared.birth);
         self.cut(&mut shared, end);
-        let anchor = self.spec.anchor().map_or(0, |anchor| self.node_pool(anchor));
-        let holds = shared.holds.iter().map(|(&index, &id)| (index, (anchor, id))).collect();
+        let anchor = self.spec.anchor().unwrap_or(0);
+        let holds = shared.holds.iter().map(|(&index, &id)| (index, (self.indexed_pool(anchor, index), id))).collect();
         let (tip, spans) = (self.tip(&shared), shared.spans.clone());
         let nodes = self.hidden.map(|group| shared.tables[group].clone()).unwrap_or_default();
         let chunks = self.chunks_below(&shared, end) - chunks_of(core::slice::from_ref(&nodes));
@@ -96,7 +96,7 @@ impl Model {
         if !sequence.published.is_multiple_of(step) {
             // Cut inside a published page: that page is its last one.
             let id = sequence.tables[anchor][pages as usize];
-            let home = self.state.index.home(self.node_pool(anchor), id);
+            let home = self.state.index.home(self.pool_at(sequence, anchor, pages), id);
             if let Some((key, _)) = home {
                 return Some(key.clone());
             }
@@ -106,7 +106,7 @@ impl Model {
 
     /// The node of the last page of an anchor's table.
     fn home_of_last(&self, table: &[u32]) -> Option<Key> {
-        let pool = self.node_pool(self.spec.anchor()?);
+        let pool = self.indexed_pool(self.spec.anchor()?, (table.len() as u32).checked_sub(1)?);
         self.state.index.home(pool, *table.last()?).map(|(key, _)| key.clone())
     }
 
@@ -114,7 +114,7 @@ impl Model {
     pub(super) fn node_of(&self, sequence: &Sequence, pages: u32) -> Option<Key> {
         let (anchor, last) = (self.spec.anchor()?, pages.checked_sub(1)?);
         let id = sequence.holds.get(&last).unwrap_or(&sequence.tables[anchor][last as usize]);
-        self.state.index.home(self.node_pool(anchor), *id).map(|(key, _)| key.clone())
+        self.state.index.home(self.indexed_pool(anchor, last), *id).map(|(key, _)| key.clone())
     }
 
     pub(super) fn io_end(&mut self, transfer: Transfer, ok: bool) -> Result<Outcome, Outcome> {
@@ -157,11 +157,11 @@ impl Model {
         let through = self.state.sequences.iter().filter(|(_, sequence)| passes(self.tip(sequence)));
         let through: Vec<Seq> = through.map(|(seq, _)| *seq).collect();
         let mut loose: Vec<Page> = Vec::new();
-        let pool = self.node_pool(anchor);
         for seq in through {
             let sequence = self.state.sequences.get_mut(&seq).expect("listed");
             sequence.published = sequence.published.min(keep * step);
-            loose.extend(sequence.holds.split_off(&keep).into_values().map(|id| (pool, id)));
+            let holds = sequence.holds.split_off(&keep);
+            loose.extend(holds.into_iter().map(|(index, id)| (self.indexed_pool(anchor, index), id)));
             loose.extend(self.forget(seq, keep * step));
             self.leave_queue_if_done(seq);
         }
@@ -172,22 +172,25 @@ impl Model {
                 running.tip = Some(top.upto(keep * step)).filter(|key| !key.tokens.is_empty());
             }
         }
-        self.withdraw_below(top, pool);
+        self.withdraw_below(top);
         self.settle(&loose);
     }
 
     /// Leaf by leaf, the highest page first; then its parent as soon as that is a leaf.
-    fn withdraw_below(&mut self, top: &Key, pool: usize) {
-        let leaf = |model: &Self, id: u32| {
-            let home = model.state.index.home(pool, id).filter(|_| model.is_anchor((pool, id)));
-            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children((pool, id)))
+    fn withdraw_below(&mut self, top: &Key) {
+        let leaf = |model: &Self, page: Page| {
+            let home = model.state.index.home(page.0, page.1).filter(|_| model.is_anchor(page));
+            home.is_some_and(|(key, _)| key.is_below(top) && !model.state.index.has_children(page))
         };
+        let pools = self.node_pools().into_iter();
+        let pages = pools.flat_map(|pool| (1..=self.state.pools[pool].pages).rev().map(move |id| (pool, id)));
+        let pages: Vec<Page> = pages.collect();
         while self.state.index.nodes.contains_key(top) {
-            for start in (1..=self.state.pools[pool].pages).rev() {
+            for &start in &pages {
                 let mut next = Some(start);
-                while let Some(id) = next.filter(|&id| leaf(self, id)) {
-                    next = self.parent_page((pool, id)).map(|(_, parent)| parent);
-                    self.evict_page((pool, id));
+                while let Some(page) = next.filter(|&page| leaf(self, page)) {
+                    next = self.parent_page(page);
+                    self.evict_page(page);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What the runner sees of the model.
 
 use core::hash::{Hash, Hasher};
+use core::ops::Range;
 use std::collections::hash_map::DefaultHasher;
 
 use super::Model;
@@ -148,8 +149,8 @@ impl Oracle for Model {
         self.user_of(ns).flatten()
     }
 
-    fn sealed(&self, seq: Seq, group: u16) -> u32 {
-        self.sequence(seq).and_then(|view| view.sealed.get(usize::from(group)).copied()).unwrap_or(0)
+    fn sealed(&self, seq: Seq, group: u16) -> Range<u32> {
+        self.sequence(seq).and_then(|view| view.sealed.get(usize::from(group)).cloned()).unwrap_or_default()
     }
 
     fn spans(&self, seq: Seq) -> Vec<Span> {

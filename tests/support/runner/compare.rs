@@ -101,6 +101,7 @@ pub(super) fn named(op: &Op) -> Vec<Seq> {
         | Op::OpenTicket { seq, .. }
         | Op::AddSpans { seq, .. }
         | Op::Truncate { seq, .. }
+        | Op::Remove { seq, .. }
         | Op::Close { seq, .. }
         | Op::PlanAdd { seq, .. }
         | Op::Reserve { seq, .. }

@@ -1,11 +1,12 @@
 //! What device memory and the event stream must say.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::device::{Chain, DeviceGroup, Protection, SimDevice};
 use crate::machine::{Event, EventKind, Machine, Oracle, Outcome, PageView, PlanView, Status, Value};
 use crate::model::{IndexKey, Model};
-use crate::op::{Op, Owner, Pos, Seq, Span};
+use crate::op::{Op, Owner, Pos, Seq, Span, masked_columns};
 use crate::spec::Spec;
 
 /// One entry of an open plan: sequence, count, tokens.
@@ -106,6 +107,14 @@ impl Expected {
                     chain.truncate(*len as usize);
                 }
             }
+            Op::Remove { seq, first, mask } => {
+                let step = self.spec.groups[0].page_tokens as usize;
+                if let Some((_, chain)) = self.chains.get_mut(seq) {
+                    for column in masked_columns(*first, *mask).into_iter().rev().map(|column| column as usize) {
+                        chain.drain(column * step..(column + 1) * step);
+                    }
+                }
+            }
             Op::PlanFinish | Op::Reserve { .. } => {
                 if let Value::Plan(plan) = &outcome.value {
                     self.execute(plan, &model.plan(), &|seq| model.spans(seq), Some(model))?;
@@ -115,7 +124,7 @@ impl Expected {
                 if let Value::Rows(groups) = &outcome.value {
                     for (group, rows) in (0..).zip(groups) {
                         let read =
-                            |(seq, row): (&Seq, &Vec<u32>)| self.read_row(*seq, group, model.sealed(*seq, group), row);
+                            |(seq, row): (&Seq, &Vec<u32>)| self.read_row(*seq, group, &model.sealed(*seq, group), row);
                         seqs.iter().zip(rows).try_for_each(read)?;
                     }
                 }
@@ -245,7 +254,7 @@ impl Expected {
                 return Err(format!("{seq:?}: length {}, accepted {len}", view.len));
             }
             for (group, table) in (0..).zip(&view.tables) {
-                self.read_row(seq, group, view.sealed[usize::from(group)], table)?;
+                self.read_row(seq, group, &view.sealed[usize::from(group)], table)?;
                 if self.spec.groups[usize::from(group)].ring > 0 {
                     let ring = &view.rings[usize::from(group)];
                     let columns = self.spec.groups[usize::from(group)].ring_columns();
@@ -256,8 +265,8 @@ impl Expected {
         Ok(())
     }
 
-    /// Reads a sequence through one row, whose first entries are sealed pages.
-    fn read_row(&self, seq: Seq, group: u16, sealed: u32, row: &[u32]) -> Result<(), String> {
+    /// Reads a sequence through one row, of which some columns are sealed pages.
+    fn read_row(&self, seq: Seq, group: u16, sealed: &Range<u32>, row: &[u32]) -> Result<(), String> {
         let (_, chain) = self.chains.get(&seq).ok_or("a sequence from nowhere")?;
         let spec = self.spec.groups[usize::from(group)];
         for (position, &chain) in (0..).zip(chain) {
@@ -274,7 +283,7 @@ impl Expected {
         let sinks = self.spec.groups[usize::from(group)].sink_pages();
         let column = |index: u32| if index < sinks { index } else { sinks + index % columns };
         let turned: Vec<u32> = (0..pages as u32).map(|index| ring[column(index) as usize]).collect();
-        self.read_row(seq, group, 0, &turned).map_err(|fault| format!("in the ring: {fault}"))
+        self.read_row(seq, group, &(0..0), &turned).map_err(|fault| format!("in the ring: {fault}"))
     }
 
     /// The fold over (group, key) is the index, and each parent is announced before its child.

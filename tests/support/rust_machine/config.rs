@@ -120,6 +120,7 @@ const fn group(group: &spec::GroupSpec) -> GroupConfig {
             Some(pool) => pool + 1,
             None => 0,
         },
+        sinks: group.exact_sinks,
     }
 }
 

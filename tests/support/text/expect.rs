@@ -18,6 +18,7 @@ fn subject(op: &Op) -> Option<Seq> {
         Op::Open { seq, .. }
         | Op::OpenTicket { seq, .. }
         | Op::Truncate { seq, .. }
+        | Op::Remove { seq, .. }
         | Op::PlanAdd { seq, .. }
         | Op::Reserve { seq, .. }
         | Op::Append { seq, .. }
@@ -48,7 +49,8 @@ fn one(part: &str, subject: Option<Seq>, out: &mut Vec<Expect>) -> Result<(), St
         }
         ["sealed", s, n] => {
             let (seq, group) = member(s)?;
-            out.push(Expect::Sealed { seq, group, value: number(n)? });
+            let (begin, end) = n.split_once("..").unwrap_or(("0", n));
+            out.push(Expect::Sealed { seq, group, columns: number(begin)?..number(end)? });
         }
         ["ring", range, ..] => {
             let (first, end) = range.split_once("..").ok_or("a range is a..b")?;

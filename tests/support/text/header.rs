@@ -98,7 +98,8 @@ fn group(kind: &str, page_tokens: &str, rest: &[&str]) -> Result<GroupSpec, Stri
         "window" => GroupKind::Window { window, sinks },
         _ => return Err(format!("`{kind}` is not a kind of group")),
     };
-    Ok(GroupSpec { kind, page_tokens: number(page_tokens)?, pool, exact, contiguous, ring, sealed })
+    let exact_sinks = if kind == GroupKind::Full { sinks } else { 0 };
+    Ok(GroupSpec { kind, page_tokens: number(page_tokens)?, pool, exact, contiguous, ring, sealed, exact_sinks })
 }
 
 fn namespace(rest: &[&str], spec: &mut Spec) -> Result<(), String> {

@@ -48,6 +48,11 @@ pub(super) fn parse(line: &str, fresh: &mut u32) -> Result<Op, String> {
         "OPEN" | "CREATE" => open(&mut tail)?,
         "FORK" => fork(&mut tail)?,
         "TRUNC" => Op::Truncate { seq: seq(tail.need("a sequence")?)?, len: pos(tail.need("a length")?)? },
+        "REMOVE" => {
+            let seq = seq(tail.need("a sequence")?)?;
+            let (first, mask) = (number(tail.need("a column")?)?, number(tail.need("a mask of columns")?)?);
+            Op::Remove { seq, first, mask }
+        }
         "CLOSE" | "FREE" => {
             let discard = tail.flag("discard");
             Op::Close { seq: seq(tail.need("a sequence")?)?, discard }

@@ -42,7 +42,8 @@ pub fn print_spec(spec: &Spec) -> String {
         let contiguous = if group.contiguous { " contiguous" } else { "" };
         let ring = if group.ring > 0 { format!(" ring {}", group.ring) } else { String::new() };
         let sealed = group.sealed.map_or(String::new(), |pool| format!(" sealed {pool}"));
-        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}{sealed}", group.pool));
+        let sinks = if group.exact_sinks > 0 { format!(" sinks {}", group.exact_sinks) } else { String::new() };
+        line(format!("GROUP {kind} pool {}{exact}{contiguous}{ring}{sealed}{sinks}", group.pool));
     }
     if spec.namespaces != [NamespaceSpec::default()] {
         for key in &spec.namespaces {
@@ -159,6 +160,7 @@ pub fn print_op(op: &Op) -> String {
             format!("EXPORT{}", seqs.iter().map(|seq| format!(" {}", print_seq(*seq))).collect::<String>())
         }
         Op::Ring { seq, group, columns } => format!("RING {} {group} {columns}", print_seq(*seq)),
+        Op::Remove { seq, first, mask } => format!("REMOVE {} {first} {mask}", print_seq(*seq)),
         Op::Seal { seq, group, upto } => format!("SEAL {} {group} {upto}", print_seq(*seq)),
         Op::Drain => "DRAIN".into(),
         Op::Check => "CHECK".into(),
