@@ -237,6 +237,7 @@ static int check_policy(struct holes *h, const char *model_name, const char *pol
     struct streams_usage before, after;
     kvf_pool_stats pool = { .struct_size = sizeof pool };
     struct error error;
+    uint32_t used;
     int wrong[WAYS + 1], failures;
 
     while (h->len < TOTAL / 2)
@@ -244,6 +245,9 @@ static int check_policy(struct holes *h, const char *model_name, const char *pol
     while (h->len < TOTAL)
         step(h, 1);
     streams_usage(h->cache, 0, &before);
+    if (kvf_pool_stats_read(streams_manager(h->cache), 0, &pool) != KVF_OK)
+        die("no statistics");
+    used = pool.used;
     wrong[KVF_REMOVE_HOLE] = compare_rows(h, KVF_REMOVE_HOLE, 0);
     wrong[KVF_REMOVE_COMPACT] = compare_rows(h, KVF_REMOVE_COMPACT, 0);
     wrong[KVF_REMOVE_REPLACE] = compare_rows(h, KVF_REMOVE_REPLACE, 1e-5f);
@@ -256,14 +260,15 @@ static int check_policy(struct holes *h, const char *model_name, const char *pol
     if (kvf_pool_stats_read(streams_manager(h->cache), 0, &pool) != KVF_OK)
         die("no statistics");
     failures = wrong[0] + wrong[1] + wrong[2] + wrong[3] + (h->logits_differ > 0) + !(h->most < 1e-3f) +
-               (before.rows == before.live) + (after.rows != after.live) + ((long long)pool.used != after.needed);
+               (before.rows == before.live) + (after.rows != after.live) + ((long long)used != before.pages) +
+               ((long long)pool.used != after.needed);
     printf("holes %s, %s: %lld of %lld slots were holes; of %d rows with holes %d, of compacted ones %d, of those "
            "whose slots are used again %d differ from arrays, once all are closed %d\n", model_name, policy,
            before.rows - before.live, before.rows, streams(h), wrong[KVF_REMOVE_HOLE], wrong[KVF_REMOVE_COMPACT],
            wrong[KVF_REMOVE_REPLACE], wrong[WAYS]);
     printf("    %lld of %lld rows of logits differ between holes and none, at most by %g where slots are used again; "
-           "pages in use: %u, tokens fill %lld%s\n", h->logits_differ, h->rows, (double)h->most, (unsigned)pool.used,
-           after.needed, failures ? "  FAILED" : "");
+           "pages in use: %u with holes, %u without, which tokens fill: %lld%s\n", h->logits_differ, h->rows,
+           (double)h->most, (unsigned)used, (unsigned)pool.used, after.needed, failures ? "  FAILED" : "");
     return failures;
 }
 

@@ -160,8 +160,8 @@ static int print_lines(const struct lane *lanes, int n, int w, int count, const 
         const double reference = row->reference[lanes[i].share][w];
         const double nll = mean(&results[i + 1], from, count);
         const double d = w == KEY ? -nll * DIGITS : nll - mean(&results[0], from, count);
-        const int near = !row->drawn && !isnan(reference) && w != KEY;
-        const int bad = !isfinite(d) || (near && !(fabs(d - reference) < 0.03));
+        const int near = !row->drawn && !isnan(reference);
+        const int bad = !isfinite(d) || (near && !(fabs(d - reference) < (w == KEY ? 0.3 : 0.03)));
         char seed[16] = "", text[16] = "-", perplexity[16] = "";
         if (row->drawn)
             snprintf(seed, sizeof seed, " %d", lanes[i].seed);

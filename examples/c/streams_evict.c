@@ -6,6 +6,7 @@
  *     kvf_stream_retain      makes holes of the others
  *     kvf_stream_plan_compaction, kvf_cpu_move_rows, kvf_stream_commit_compaction,       streams_tidy
  *     kvf_seq_truncate       close holes, and give the pages at the end of the row back
+ *     kvf_stream_drop_dead_columns, kvf_seq_remove_pages   give pages back in which nothing is left
  */
 #include "streams_state.h"
 
@@ -241,17 +242,38 @@ static void tidy_range(void *context, int first, int last, int worker)
     }
 }
 
-/* Pages behind the rows that are left are free from now on. */
+/* Takes pages without a live token out of a row, wherever they are, and out of what kernels read. */
+static kvf_status drop_dead(struct streams *s, int chat, int stream)
+{
+    struct streams_chat *c = &s->chats[chat];
+    const size_t columns = (size_t)s->config.columns;
+    int32_t *table = s->tables + ((size_t)chat * (size_t)s->n + (size_t)stream) * columns;
+    size_t n = 0, kept = 0, gone = 0;
+    kvf_status status = kvf_stream_drop_dead_columns(&c->streams[stream], s->dead, columns, &n, NULL);
+
+    if (status != KVF_OK || n == 0)
+        return status;
+    for (size_t column = 0; column < columns; column++) {
+        if (gone < n && s->dead[gone] == column)
+            gone++;
+        else
+            table[kept++] = table[column];
+    }
+    c->lengths[stream] -= (uint32_t)n * s->pages.page_tokens;
+    return kvf_seq_remove_pages(s->kvf, c->sequences[stream], s->dead, n);
+}
+
+/* Pages behind the rows that are left are free from now on, and with holes those that have no live token. */
 static int give_back(struct streams *s, int chat, struct error *error)
 {
     struct streams_chat *c = &s->chats[chat];
 
     for (int stream = 0; stream < s->n; stream++) {
-        kvf_status status;
-        if (c->streams[stream].rows == c->lengths[stream])
-            continue;
-        c->lengths[stream] = c->streams[stream].rows;
-        status = kvf_seq_truncate(s->kvf, c->sequences[stream], c->lengths[stream]);
+        kvf_status status = c->policy.removal == KVF_REMOVE_HOLE ? drop_dead(s, chat, stream) : KVF_OK;
+        if (status == KVF_OK && c->streams[stream].rows != c->lengths[stream]) {
+            c->lengths[stream] = c->streams[stream].rows;
+            status = kvf_seq_truncate(s->kvf, c->sequences[stream], c->lengths[stream]);
+        }
         if (status != KVF_OK)
             return fail(error, "kvfolio: giving pages back: %s", kvf_status_text(status));
     }

@@ -30,6 +30,7 @@ static void streams_free(struct cache *self)
     free(s->valid);
     free(s->positions);
     free(s->new_slots);
+    free(s->dead);
     free(s->step_chats);
     free(s->tokens);
     free(s->rows);
@@ -102,6 +103,7 @@ static int make_arrays(struct streams *s)
     s->valid = calloc(rows * columns, sizeof *s->valid);
     s->positions = calloc(rows * (size_t)s->slots, sizeof *s->positions);
     s->new_slots = calloc((size_t)s->config.chunk, sizeof *s->new_slots);
+    s->dead = calloc(columns, sizeof *s->dead);
     s->step_chats = calloc(chats, sizeof *s->step_chats);
     s->tokens = calloc(batch, sizeof *s->tokens);
     s->rows = calloc(batch, sizeof *s->rows);
@@ -110,8 +112,9 @@ static int make_arrays(struct streams *s)
     s->accepts = calloc(rows, sizeof *s->accepts);
     s->statuses = calloc(rows, sizeof *s->statuses);
     s->scratch = malloc((size_t)threads_count(s->threads) * s->scratch_floats * sizeof *s->scratch);
-    if (!s->chats || !s->tables || !s->valid || !s->positions || !s->new_slots || !s->step_chats || !s->tokens ||
-        !s->rows || !s->write || !s->items || !s->accepts || !s->statuses || !s->scratch || make_work(s) != 0)
+    if (!s->chats || !s->tables || !s->valid || !s->positions || !s->new_slots || !s->dead || !s->step_chats ||
+        !s->tokens || !s->rows || !s->write || !s->items || !s->accepts || !s->statuses || !s->scratch ||
+        make_work(s) != 0)
         return -1;
     for (size_t i = 0; i < chats; i++) {
         s->chats[i].sequences = calloc(n, sizeof *s->chats[i].sequences);

@@ -48,7 +48,8 @@ struct streams {
     int32_t *tables;            /* [rows][columns] */
     uint64_t *valid;            /* [rows][columns] */
     uint32_t *positions;        /* [rows][slots] */
-    uint32_t *new_slots;        /* [rows][chunk] */
+    uint32_t *new_slots;        /* [chunk] of the stream at hand */
+    uint32_t *dead;             /* [columns] likewise */
 
     /* The step at hand. */
     int n_chats;
