@@ -146,7 +146,7 @@ impl Cache<'_> {
                 return Err(Error::WindowLost);
             }
         }
-        for (index, group) in (0..).zip(self.groups.iter()) {
+        for (index, group) in (0..).zip(self.groups.iter()).filter(|(_, group)| group.sealed_pool != 0) {
             // The next token would be written into a sealed page.
             let is_cut = len & group.page_tokens().wrapping_sub(1) != 0;
             if is_cut && group.sealed_columns(self.tables.sealed(holder, index)).contains(len >> group.shift) {
@@ -164,7 +164,9 @@ impl Cache<'_> {
         self.cut_path(holder, len, Holder::Live);
         for index in 0..self.limits.groups {
             let group = self.groups.get(index);
-            self.cut_sealed(holder, index, &group, group.pages(len));
+            if group.sealed_pool != 0 {
+                self.cut_sealed(holder, index, &group, group.pages(len));
+            }
             let first = self.tables.first(holder, index).min(group.first(len));
             self.tables.set_first(holder, index, first);
         }

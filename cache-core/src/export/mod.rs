@@ -16,6 +16,7 @@ use crate::cache::Cache;
 use crate::group::Group;
 use crate::pages::NULL;
 use crate::sequence::Sequence;
+use crate::table::SealedColumns;
 
 impl Cache<'_> {
     /// Tokens of a sequence with slots: committed ones and those of the finished plan.
@@ -64,8 +65,14 @@ impl Cache<'_> {
     pub(crate) fn write_row(&self, holder: u32, index: u32, from: u32, end: u32, out: &mut [i32]) {
         let group = self.groups.get(index);
         let base = self.pages.pools.get(group.pool).base;
-        let sealed = group.sealed_columns(self.tables.sealed(holder, index));
-        let sealed_base = self.pages.pools.get(group.sealed_pool.saturating_sub(1)).base;
+        let has_sealed = group.sealed_pool != 0;
+        let (sealed, sealed_base) = match has_sealed {
+            true => {
+                let pool = self.pages.pools.get(group.sealed_pool.saturating_sub(1));
+                (group.sealed_columns(self.tables.sealed(holder, index)), pool.base)
+            }
+            false => (SealedColumns::default(), base),
+        };
         out.fill(0);
         if group.is_ring() {
             for (entry, slot) in (from..end).zip(out.iter_mut()) {
@@ -84,7 +91,8 @@ impl Cache<'_> {
             let out = out.get_mut(to as usize..).unwrap_or(&mut []);
             let numbered = (first.max(from)..).zip(entries).take(count as usize);
             for (slot, (entry, page)) in out.iter_mut().zip(numbered) {
-                *slot = self.kernel_id(if sealed.contains(entry) { sealed_base } else { base }, page.get());
+                *slot =
+                    self.kernel_id(if has_sealed && sealed.contains(entry) { sealed_base } else { base }, page.get());
             }
         }
     }
