@@ -40,7 +40,6 @@ impl Model {
                     let holds = core::mem::take(&mut sequence.holds);
                     loose.extend(holds.into_iter().map(|(index, id)| (self.indexed_pool(anchor, index), id)));
                     loose.extend(self.forget(seq, 0));
-                    self.leave_queue_if_done(seq);
                 }
             }
         }

@@ -61,6 +61,7 @@ impl Model {
     pub(super) fn forget(&mut self, seq: Seq, from: u32) -> Vec<Page> {
         let sequence = self.state.sequences.get_mut(&seq).expect("live");
         sequence.forget(from);
+        self.leave_queue_if_done(seq);
         let Some(group) = self.hidden else { return Vec::new() };
         let (step, pool) = (self.page_tokens(group), self.pool_of(group));
         let sequence = self.state.sequences.get_mut(&seq).expect("live");

@@ -163,7 +163,6 @@ impl Model {
             let holds = sequence.holds.split_off(&keep);
             loose.extend(holds.into_iter().map(|(index, id)| (self.indexed_pool(anchor, index), id)));
             loose.extend(self.forget(seq, keep * step));
-            self.leave_queue_if_done(seq);
         }
         let nodes = self.hidden.map(|group| self.pool_of(group));
         for running in self.state.transfers.values_mut() {
