@@ -86,9 +86,7 @@ struct PagedRow<'a> {
     mask: Mask,
 }
 
-impl PagedRow<'_> {
-    /// # Safety
-    /// As [`Source::keys`].
+impl Source for PagedRow<'_> {
     #[inline(always)]
     unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
         let mut first = 0;
@@ -100,19 +98,5 @@ impl PagedRow<'_> {
             f(first, Chunk::Stored(Rows { base, stride, tokens }));
             first += tokens;
         }
-    }
-}
-
-impl Source for PagedRow<'_> {
-    #[inline(always)]
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.each(true, head, f) }
-    }
-
-    #[inline(always)]
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.each(false, head, f) }
     }
 }

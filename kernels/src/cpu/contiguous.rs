@@ -83,17 +83,16 @@ pub unsafe fn attention_contiguous_raw(
     Ok(())
 }
 
-/// A query row over one sequence: the sink tokens, then the window.
+/// A query row over one sequence, whose mask is below T: the sink tokens, then the window.
 struct ContiguousRow<'a> {
     kv: &'a RawContiguous,
     mask: Mask,
 }
 
-impl ContiguousRow<'_> {
-    /// # Safety
-    /// The view was checked, the head is below Hk, and the mask is below T.
+impl Source for ContiguousRow<'_> {
     #[inline(always)]
-    unsafe fn for_each_run(&self, base: *const u8, head: u32, mut f: impl FnMut(usize, Chunk)) {
+    unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
+        let base = if is_k { self.kv.k } else { self.kv.v };
         let row = self.kv.head_dim as u64 * self.kv.dtype.bytes();
         let stride = row * self.kv.kv_heads as u64;
         let mut first = 0;
@@ -105,19 +104,5 @@ impl ContiguousRow<'_> {
             f(first, Chunk::Stored(Rows { base, stride, tokens }));
             first += tokens;
         }
-    }
-}
-
-impl Source for ContiguousRow<'_> {
-    #[inline(always)]
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.for_each_run(self.kv.k, head, f) }
-    }
-
-    #[inline(always)]
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.for_each_run(self.kv.v, head, f) }
     }
 }

@@ -274,15 +274,24 @@ impl Live {
     }
 }
 
-/// A query row over listed slots.
+/// A query row over listed slots, whose pages are in 1..=N.
 pub(crate) struct ListedRow<'a> {
     pub(crate) pages: &'a RawPages,
     pub(crate) tokens: &'a [Token],
 }
 
 impl ListedRow<'_> {
-    /// # Safety
-    /// As [`Source::keys`]; the pages of the list are in 1..=N.
+    /// Tokens from one of the list on to the end of its page, or of the list, if there is no hole among them; otherwise 0.
+    #[inline(always)]
+    fn run(&self, at: usize, token: &Token) -> usize {
+        let page_tokens = self.pages.geometry.page_tokens;
+        let run = ((page_tokens - (token.slot & (page_tokens - 1))) as usize).min(self.tokens.len() - at);
+        let last = self.tokens.get(at + run - 1).map_or(token.slot, |last| last.slot);
+        if (last - token.slot) as usize == run - 1 { run } else { 0 }
+    }
+}
+
+impl Source for ListedRow<'_> {
     #[inline(always)]
     unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
         let page_tokens = self.pages.geometry.page_tokens;
@@ -317,28 +326,5 @@ impl ListedRow<'_> {
             f(first, Chunk::Picked(Picked { rows: rows.as_ptr(), tokens: n }));
             first += n;
         }
-    }
-
-    /// Tokens from one of the list on to the end of its page, or of the list, if there is no hole among them; otherwise 0.
-    #[inline(always)]
-    fn run(&self, at: usize, token: &Token) -> usize {
-        let page_tokens = self.pages.geometry.page_tokens;
-        let run = ((page_tokens - (token.slot & (page_tokens - 1))) as usize).min(self.tokens.len() - at);
-        let last = self.tokens.get(at + run - 1).map_or(token.slot, |last| last.slot);
-        if (last - token.slot) as usize == run - 1 { run } else { 0 }
-    }
-}
-
-impl Source for ListedRow<'_> {
-    #[inline(always)]
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.each(true, head, f) }
-    }
-
-    #[inline(always)]
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.each(false, head, f) }
     }
 }

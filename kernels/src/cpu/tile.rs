@@ -24,17 +24,11 @@ pub(crate) enum Chunk {
 
 /// Where one query row finds keys and values: runs of tokens, ascending.
 pub(crate) trait Source {
-    /// Call `f(first, chunk)` for each run of keys of a head; `first` counts tokens read.
+    /// Call `f(first, chunk)` for each run of keys of a head, or of values; `first` counts tokens read.
     ///
     /// # Safety
     /// The source was checked, its memory is valid, and the head is below Hk.
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk));
-
-    /// The same for values.
-    ///
-    /// # Safety
-    /// As [`Source::keys`].
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk));
+    unsafe fn each(&self, is_k: bool, head: u32, f: impl FnMut(usize, Chunk));
 }
 
 /// The weights of adjacent heads of one group, on their way from keys to values.
@@ -163,7 +157,7 @@ impl<'a> Heads<'a> {
         let capacity = tokens.next_multiple_of(LANES);
         // SAFETY: the runs have `tokens` tokens in all, so first + tokens <= capacity.
         unsafe {
-            source.keys(tile.kv_head, |first, chunk| {
+            source.each(true, tile.kv_head, |first, chunk| {
                 let logits = tile.scratch.add(first);
                 match chunk {
                     Chunk::Stored(rows) => dot_rows::<E, _, G>(self.isa, tile.q, d, rows, logits, capacity),
@@ -193,7 +187,7 @@ impl<'a> Heads<'a> {
         unsafe { core::ptr::write_bytes(tile.out, 0, G * d) };
         // SAFETY: as for the keys.
         unsafe {
-            source.values(tile.kv_head, |first, chunk| {
+            source.each(false, tile.kv_head, |first, chunk| {
                 let weights = tile.scratch.add(first);
                 match chunk {
                     Chunk::Stored(rows) => add_rows::<E, _, G>(self.isa, weights, capacity, rows, d, tile.out),

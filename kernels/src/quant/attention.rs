@@ -155,29 +155,6 @@ impl SplitRow<'_> {
         unsafe { self.table_row.check(self.mask, page) }
     }
 
-    /// # Safety
-    /// As [`Source::keys`].
-    #[inline(always)]
-    unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
-        let part = if is_k { &self.quant.k } else { &self.quant.v };
-        let mut first = 0;
-        // SAFETY: the caller's promise.
-        for run in unsafe { self.table_row.readable(self.mask) } {
-            let tokens = run.tokens as usize;
-            if self.is_quant(&run) {
-                // SAFETY: the entry was checked to be in 1..=N.
-                let page = unsafe { self.quant.page(run.entry as u32) };
-                // SAFETY: the caller's promise.
-                unsafe { self.decode(part, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
-            } else if let Some(exact) = self.exact {
-                // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
-                let (base, stride) = unsafe { exact.row(is_k, run.entry as u32, run.slot, head) };
-                f(first, Chunk::Stored(Rows { base, stride, tokens }));
-            }
-            first += tokens;
-        }
-    }
-
     /// Tokens `from..to` of a page, a buffer at a time.
     ///
     /// # Safety
@@ -219,14 +196,23 @@ impl SplitRow<'_> {
 
 impl Source for SplitRow<'_> {
     #[inline(always)]
-    unsafe fn keys(&self, head: u32, f: impl FnMut(usize, Chunk)) {
+    unsafe fn each(&self, is_k: bool, head: u32, mut f: impl FnMut(usize, Chunk)) {
+        let part = if is_k { &self.quant.k } else { &self.quant.v };
+        let mut first = 0;
         // SAFETY: the caller's promise.
-        unsafe { self.each(true, head, f) }
-    }
-
-    #[inline(always)]
-    unsafe fn values(&self, head: u32, f: impl FnMut(usize, Chunk)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.each(false, head, f) }
+        for run in unsafe { self.table_row.readable(self.mask) } {
+            let tokens = run.tokens as usize;
+            if self.is_quant(&run) {
+                // SAFETY: the entry was checked to be in 1..=N.
+                let page = unsafe { self.quant.page(run.entry as u32) };
+                // SAFETY: the caller's promise.
+                unsafe { self.decode(part, page, head, (run.slot, run.slot + run.tokens), first, &mut f) };
+            } else if let Some(exact) = self.exact {
+                // SAFETY: the entry was checked to be in 1..=N; slot and head are in range.
+                let (base, stride) = unsafe { exact.row(is_k, run.entry as u32, run.slot, head) };
+                f(first, Chunk::Stored(Rows { base, stride, tokens }));
+            }
+            first += tokens;
+        }
     }
 }
