@@ -3,11 +3,11 @@
 //! Policies that need no attention: lengths and directions of keys. And a small network over features of a token, whose weights
 //! are the caller's. `scores` [rows] is written anew by each call.
 
-use kvfolio::evict::{FEATURES, FeatureInputs, KeySum, Mlp, features as features_of, norm as length_of};
+use kvfolio::evict::{FEATURES, FeatureInputs, KeySum, Mlp, Slots, features as features_of, norm as length_of};
 use kvfolio::evict::{keydiff_scores, knorm_scores, learned_scores, quest_columns};
 
 use crate::eviction::*;
-use crate::lent::{Refused, answer, slots};
+use crate::lent::{Refused, answer, score_slots, slots};
 use crate::ptr;
 use crate::status::{KVF_ERR_SHORT_BUFFER, KVF_ERR_SIZE, KVF_ERR_UNSUPPORTED, Status, kvf_status};
 
@@ -19,16 +19,9 @@ pub unsafe extern "C" fn kvf_evict_knorm_scores(
     scores: *mut f32,
     reason: *mut u32,
 ) -> kvf_status {
-    let score = || {
-        // SAFETY: rule (a).
-        let slots = unsafe { slots(stream) }?;
-        let rows = slots.rows as usize;
-        // SAFETY: rules (a) and (b).
-        let (norms, scores) = unsafe { (ptr::slice(norms, rows)?, ptr::slice_mut(scores, rows)?) };
-        Ok(knorm_scores(&slots, norms, scores)?)
-    };
-    // SAFETY: rule (a).
-    unsafe { answer(reason, score) }
+    let score = |slots: &Slots<'_>, [norms]: [&[f32]; 1], scores: &mut [f32]| Ok(knorm_scores(slots, norms, scores)?);
+    // SAFETY: rules (a) and (b).
+    unsafe { answer(reason, || score_slots(stream, [norms], scores, score)) }
 }
 
 /// KeyDiff: tokens whose keys differ from the others are kept, by the cosine of each key and the sum of unit keys (kvf_keysum_add).
@@ -42,17 +35,11 @@ pub unsafe extern "C" fn kvf_evict_keydiff_scores(
     scores: *mut f32,
     reason: *mut u32,
 ) -> kvf_status {
-    let score = || {
-        // SAFETY: rule (a).
-        let slots = unsafe { slots(stream) }?;
-        let rows = slots.rows as usize;
-        // SAFETY: rules (a) and (b).
-        let (dots, norms, scores) =
-            unsafe { (ptr::slice(dots, rows)?, ptr::slice(norms, rows)?, ptr::slice_mut(scores, rows)?) };
-        Ok(keydiff_scores(&slots, dots, norms, sum_norm, scores)?)
+    let score = |slots: &Slots<'_>, [dots, norms]: [&[f32]; 2], scores: &mut [f32]| {
+        Ok(keydiff_scores(slots, dots, norms, sum_norm, scores)?)
     };
-    // SAFETY: rule (a).
-    unsafe { answer(reason, score) }
+    // SAFETY: rules (a) and (b).
+    unsafe { answer(reason, || score_slots(stream, [dots, norms], scores, score)) }
 }
 
 /// Adds the direction of a key, `vector` [n], to `sum` [n]. O(n).

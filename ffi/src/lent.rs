@@ -118,6 +118,29 @@ pub(crate) unsafe fn slots_and_channel<'a>(
     Ok((slots, features.chunks_exact(count.max(1)).nth(channel as usize).unwrap_or_default()))
 }
 
+/// Lets `score` write the scores of a stream's slots, from arrays of a float per slot.
+///
+/// # Safety
+/// Rules (a) and (b).
+pub(crate) unsafe fn score_slots<const N: usize>(
+    stream: *const kvf_stream,
+    inputs: [*const f32; N],
+    scores: *mut f32,
+    score: impl FnOnce(&Slots<'_>, [&[f32]; N], &mut [f32]) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    // SAFETY: the caller's.
+    let slots = unsafe { slots(stream) }?;
+    let rows = slots.rows as usize;
+    let mut arrays = [&[][..]; N];
+    for (array, input) in arrays.iter_mut().zip(inputs) {
+        // SAFETY: the caller's.
+        *array = unsafe { ptr::slice(input, rows) }?;
+    }
+    // SAFETY: the caller's.
+    let scores = unsafe { ptr::slice_mut(scores, rows) }?;
+    score(&slots, arrays, scores)
+}
+
 /// A stream that a call changes.
 pub(crate) struct Lent<'a> {
     pub(crate) stream: Stream<'a>,

@@ -4,10 +4,10 @@
 //! with their tokens. A policy of one's own writes that array itself. H2O and TOVA keep scores from step to step and observe
 //! each step once it has attended; what others give is new each time.
 
-use kvfolio::evict::{External, H2o, Observation, Policy, Pool, Random, Reduce, Tova, snapkv_scores};
+use kvfolio::evict::{External, H2o, Observation, Policy, Pool, Random, Reduce, Slots, Tova, snapkv_scores};
 
 use crate::eviction::*;
-use crate::lent::{Refused, answer, slots};
+use crate::lent::{Refused, answer, score_slots, slots};
 use crate::ptr;
 use crate::status::{KVF_ERR_ARGUMENT, KVF_ERR_SIZE, KVF_ERR_UNSUPPORTED, Status, kvf_status};
 
@@ -99,11 +99,7 @@ pub unsafe extern "C" fn kvf_evict_random_scores(
     scores: *mut f32,
     reason: *mut u32,
 ) -> kvf_status {
-    let draw = || {
-        // SAFETY: rule (a).
-        let slots = unsafe { slots(stream) }?;
-        // SAFETY: rules (a) and (b).
-        let scores = unsafe { ptr::slice_mut(scores, slots.rows as usize) }?;
+    let draw = |slots: &Slots<'_>, []: [&[f32]; 0], scores: &mut [f32]| {
         let policy = Random { seed, stream: number };
         for (slot, position) in slots.live() {
             if let Some(score) = scores.get_mut(slot as usize) {
@@ -112,8 +108,8 @@ pub unsafe extern "C" fn kvf_evict_random_scores(
         }
         Ok(())
     };
-    // SAFETY: rule (a).
-    unsafe { answer(reason, draw) }
+    // SAFETY: rules (a) and (b).
+    unsafe { answer(reason, || score_slots(stream, [], scores, draw)) }
 }
 
 /// SnapKV: scores of a prompt from the attention that its last W queries gave, `sums` [rows]: summed over the queries, reduced
@@ -128,21 +124,16 @@ pub unsafe extern "C" fn kvf_evict_snapkv_scores(
     scores: *mut f32,
     reason: *mut u32,
 ) -> kvf_status {
-    let score = || {
-        // SAFETY: rule (a).
-        let slots = unsafe { slots(stream) }?;
-        let rows = slots.rows as usize;
-        // SAFETY: rules (a) and (b).
-        let (sums, scores) = unsafe { (ptr::slice(sums, rows)?, ptr::slice_mut(scores, rows)?) };
+    let score = |slots: &Slots<'_>, [sums]: [&[f32]; 1], scores: &mut [f32]| {
         let pool = match smoothing {
             KVF_SMOOTH_AVERAGE => Pool::Average,
             KVF_SMOOTH_MAX => Pool::Max,
             _ => return Err(Status(KVF_ERR_ARGUMENT).into()),
         };
-        Ok(snapkv_scores(&slots, sums, pool, kernel, scores)?)
+        Ok(snapkv_scores(slots, sums, pool, kernel, scores)?)
     };
-    // SAFETY: rule (a).
-    unsafe { answer(reason, score) }
+    // SAFETY: rules (a) and (b).
+    unsafe { answer(reason, || score_slots(stream, [sums], scores, score)) }
 }
 
 /// Lets a policy score what was observed.
@@ -155,12 +146,13 @@ unsafe fn observe(
     observation: *const kvf_observation,
     scores: *mut f32,
 ) -> Result<(), Refused> {
+    let score = |slots: &Slots<'_>, []: [&[f32]; 0], scores: &mut [f32]| {
+        // SAFETY: the caller's.
+        let observation = unsafe { observed(observation, slots.rows) }?;
+        Ok(policy.observe(slots, &observation, scores)?)
+    };
     // SAFETY: the caller's.
-    let slots = unsafe { slots(stream) }?;
-    // SAFETY: the caller's.
-    let (observation, scores) =
-        unsafe { (observed(observation, slots.rows)?, ptr::slice_mut(scores, slots.rows as usize)?) };
-    Ok(policy.observe(&slots, &observation, scores)?)
+    unsafe { score_slots(stream, [], scores, score) }
 }
 
 /// What was observed over `rows` slots.
