@@ -24,7 +24,7 @@ pub type IndexKey = (u16, u64, u16);
 /// A place at a node: a group, and which of its pages when it has several there.
 pub(super) type Place = (usize, u32);
 
-/// A page at a node and the birth of the sequence that published it.
+/// A page at a node and the birth of the sequence that published it; 0 = of several.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Stored {
     pub(super) id: u32,
@@ -50,6 +50,17 @@ impl Index {
 
     pub(super) fn at(&self, key: &Key, place: Place) -> Option<Stored> {
         self.nodes.get(key)?.get(&place).copied()
+    }
+
+    /// A sequence got past a page that another owner has published: what it published before on the way there is not its own
+    /// alone any more.
+    pub(super) fn take_over(&mut self, key: &Key, (anchor, step): (usize, u32), birth: u64) {
+        for len in (step..=key.tokens.len() as u32).step_by(step as usize) {
+            let node = self.nodes.get_mut(&key.upto(len)).and_then(|node| node.get_mut(&(anchor, 0)));
+            if let Some(stored) = node.filter(|stored| stored.publisher == birth) {
+                stored.publisher = 0;
+            }
+        }
     }
 
     /// Whether another node continues the one of an anchor page.

@@ -96,7 +96,7 @@ impl Model {
         let own = sequence.tables[anchor][index as usize];
         match self.state.index.at(&key, (anchor, 0)) {
             None => self.hang(&key, (anchor, 0), own, sequence.birth, sequence.class),
-            Some(stored) if stored.id == own => {}
+            Some(stored) if stored.id == own => self.state.index.take_over(&key, (anchor, step), sequence.birth),
             Some(stored) => {
                 self.wake((self.indexed_pool(anchor, index), stored.id));
                 let sequence = self.state.sequences.get_mut(&seq).expect("live");
