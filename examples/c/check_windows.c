@@ -1,22 +1,11 @@
 /* Check: perplexity and top logits of the reference's windows of text. */
 #include "check.h"
 
+#include "sampler.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* -log softmax(logits)[id]. */
-static double nll(const float *logits, int vocab, int32_t id)
-{
-    double sum = 0.0;
-    float highest = logits[0];
-
-    for (int i = 1; i < vocab; i++)
-        highest = logits[i] > highest ? logits[i] : highest;
-    for (int i = 0; i < vocab; i++)
-        sum += (double)expf(logits[i] - highest);
-    return log(sum) + (double)highest - (double)logits[id];
-}
 
 /* The largest difference to the five reference logits; infinite if a sixth id is clearly above the fifth. */
 static float top_difference(const float *logits, int vocab, const struct reference_top *top)
@@ -51,7 +40,7 @@ int check_windows(struct check *check, int perplexity, int top)
             const int n = window->count - at < CHECK_ROWS ? window->count - at : CHECK_ROWS;
             runner_run(&r, 0, ids + at, at, n, 1);
             for (int i = 0; i < n && at + i + 1 < window->count && perplexity; i++)
-                sum += nll(r.logits + (size_t)i * (size_t)vocab, vocab, ids[at + i + 1]);
+                sum += sampler_nll(r.logits + (size_t)i * (size_t)vocab, vocab, ids[at + i + 1]);
             for (int t = 0; t < window->tops; t++) {
                 const int i = window->top[t].position - at;
                 if (i >= 0 && i < n)

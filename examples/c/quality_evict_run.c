@@ -2,9 +2,9 @@
 #include "quality_evict.h"
 
 #include "forward.h"
+#include "sampler.h"
 #include "streams.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,15 +36,9 @@ static void look(void *context, int begin, int end, int worker)
         const float *logits = r->logits + (size_t)i * (size_t)vocab;
         const int at = r->lens[r->lanes[i]];
         const int32_t target = r->tokens[at];
-        double sum = 0;
-        int best = 0;
 
-        for (int j = 1; j < vocab; j++)
-            best = logits[j] > logits[best] ? j : best;
-        for (int j = 0; j < vocab; j++)
-            sum += (double)expf(logits[j] - logits[best]);
-        r->results[r->lanes[i]].nll[at] = log(sum) + (double)logits[best] - (double)logits[target];
-        r->results[r->lanes[i]].hit[at] = best == target;
+        r->results[r->lanes[i]].nll[at] = sampler_nll(logits, vocab, target);
+        r->results[r->lanes[i]].hit[at] = sampler_greedy(logits, vocab) == target;
     }
 }
 

@@ -2,9 +2,9 @@
 #include "quality.h"
 
 #include "forward.h"
+#include "sampler.h"
 #include "step.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,19 +50,14 @@ static void look(void *context, int begin, int end, int worker)
         struct prediction *p = &r->predictions[i];
         const int32_t target = r->text->tokens[p->target];
         uint64_t hash = 0xcbf29ce484222325u;
-        double sum = 0;
-        int best = 0;
 
-        for (int j = 1; j < vocab; j++)
-            best = logits[j] > logits[best] ? j : best;
         for (int j = 0; j < vocab; j++) {
             uint32_t bits;
             memcpy(&bits, &logits[j], sizeof bits);
             hash = (hash ^ bits) * 0x100000001b3u;
-            sum += (double)expf(logits[j] - logits[best]);
         }
-        p->nll = log(sum) + (double)logits[best] - (double)logits[target];
-        p->hit = best == target;
+        p->nll = sampler_nll(logits, vocab, target);
+        p->hit = sampler_greedy(logits, vocab) == target;
         p->hash = hash;
     }
 }

@@ -48,6 +48,16 @@ int32_t sampler_greedy(const float *logits, int vocab)
     return best;
 }
 
+double sampler_nll(const float *logits, int vocab, int32_t id)
+{
+    const float highest = logits[sampler_greedy(logits, vocab)];
+    double sum = 0.0;
+
+    for (int i = 0; i < vocab; i++)
+        sum += (double)expf(logits[i] - highest);
+    return log(sum) + (double)highest - (double)logits[id];
+}
+
 /* Heaviest first, then lowest id: a total order, so that any qsort gives the same result. */
 static int heavier(const void *a, const void *b)
 {

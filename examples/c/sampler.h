@@ -27,4 +27,7 @@ int32_t sampler_draw(struct sampler *sampler, const float *logits, const struct 
 /* Returns the id of the highest logit, the lowest one on ties. */
 int32_t sampler_greedy(const float *logits, int vocab);
 
+/* Returns -log softmax(logits)[id]. */
+double sampler_nll(const float *logits, int vocab, int32_t id);
+
 #endif
