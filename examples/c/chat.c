@@ -30,6 +30,7 @@ struct chat {
     struct engine *engine;
     struct console *console;
     struct scheduler *scheduler;
+    struct evict_weights weights;
 };
 
 static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -86,7 +87,7 @@ static int start(struct chat *chat, int prefixed)
     chat->console = console_new(chat->loaded.tokenizer, prefixed, o->samples, &error);
     config.user = chat->console;
     chat->cache = !chat->console ? NULL
-                  : o->evict ? chat_evict_new(o, &model->shape, chat->threads, rows, &error)
+                  : o->evict ? chat_evict_new(o, &model->shape, chat->threads, rows, &chat->weights, &error)
                   : o->contiguous
                       ? cache_contiguous_new(&model->shape, chat->threads, &o->kv, o->page_tokens, o->batch, capacity,
                                              rows, &error)
@@ -104,6 +105,7 @@ static void stop(struct chat *chat)
         chat->cache->free(chat->cache);
     console_free(chat->console);
     threads_free(chat->threads);
+    evict_weights_free(&chat->weights);
     unload(&chat->loaded);
 }
 

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-static int read_policy(const struct options *o, struct evict_policy *policy, struct error *error)
+static int read_policy(const struct options *o, int layers, struct evict_weights *weights, struct evict_policy *policy,
+                       struct error *error)
 {
     const int removal = o->removal ? evict_removal_named(o->removal) : KVF_REMOVE_COMPACT;
 
@@ -18,6 +19,11 @@ static int read_policy(const struct options *o, struct evict_policy *policy, str
         return fail(error, "--evict does not go with --contiguous, --draft or --kv-layer");
     if (policy->kind == EVICT_WINDOW && o->sinks > 0)
         return fail(error, "a window with sinks is --evict streaming");
+    if ((policy->kind == EVICT_LEARNED) != (o->evict_weights != NULL))
+        return fail(error, "--evict learned and --evict-weights need each other; weights are made by: make learn");
+    if (o->evict_weights && evict_weights_read(weights, o->evict_weights, layers, error) != 0)
+        return -1;
+    policy->weights = weights;
     policy->removal = (uint32_t)removal;
     policy->before = o->evict_before;
     policy->seed = o->sampling.seed;
@@ -29,7 +35,7 @@ static int read_policy(const struct options *o, struct evict_policy *policy, str
 }
 
 struct cache *chat_evict_new(const struct options *o, const struct model_shape *shape, struct threads *threads,
-                             int rows, struct error *error)
+                             int rows, struct evict_weights *weights, struct error *error)
 {
     const long long pages = (long long)o->pages * shape->layers * shape->kv_heads;
     struct streams_config config = {
@@ -37,7 +43,7 @@ struct cache *chat_evict_new(const struct options *o, const struct model_shape *
     };
     struct kv_groups groups;
 
-    if (read_policy(o, &config.policy, error) != 0 ||
+    if (read_policy(o, shape->layers, weights, &config.policy, error) != 0 ||
         kv_groups_make(&groups, shape, &o->kv, o->page_tokens, error) != 0)
         return NULL;
     config.page_tokens = groups.page_tokens;

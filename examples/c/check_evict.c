@@ -32,7 +32,23 @@ struct run {
     struct evict_sim *sims[POLICIES];
     long long wrong[POLICIES], compared[POLICIES];
     int n, len;
+    struct evict_weights weights;
 };
+
+enum { HIDDEN = 5 };
+
+/* Weights by chance, one network for each layer, that make the scores differ. */
+static void draw_weights(struct evict_weights *weights, int layers)
+{
+    const size_t each = evict_weights_floats(HIDDEN), all = (size_t)layers * each;
+
+    *weights = (struct evict_weights){ HIDDEN, (uint32_t)layers, malloc(all * sizeof(float)) };
+    for (size_t i = 0; weights->weights && i < all; i++) {
+        const int is_deviation = i % each >= KVF_FEATURES && i % each < 2 * KVF_FEATURES;
+        const float drawn = (float)(random_bits(31, i) >> 40) / (1 << 23);
+        weights->weights[i] = is_deviation ? drawn + 0.1f : drawn - 1;
+    }
+}
 
 static void tell(void *user, const struct streams_view *view, int chat, int stream, int position,
                  const float *probabilities, int slots)
@@ -41,14 +57,19 @@ static void tell(void *user, const struct streams_view *view, int chat, int stre
     evict_sim_tell(r->sims[chat], view->stream, stream, position, probabilities, slots);
 }
 
+/* Neighbours and ranks are those of slots, which are not those of positions where slots are used again. */
+static int goes_with(enum evict_kind kind, uint32_t removal)
+{
+    return (kind != EVICT_SNAPKV && kind != EVICT_LEARNED) || removal != KVF_REMOVE_REPLACE;
+}
+
 /* All policies, H2O with one set for a layer, and one with pins. */
 static int choose_policies(struct run *r, const struct way *way)
 {
     int n = 0;
 
     for (int kind = EVICT_WINDOW; kind < EVICT_KINDS; kind++) {
-        /* Neighbours are those of slots, which are not those of positions where slots are used again. */
-        if (kind != EVICT_SNAPKV || way->removal != KVF_REMOVE_REPLACE)
+        if (goes_with((enum evict_kind)kind, way->removal))
             r->policies[n++] = evict_policy_named(evict_kind_name((enum evict_kind)kind), BUDGET);
     }
     r->policies[n] = evict_policy_named("h2o", BUDGET);
@@ -56,6 +77,7 @@ static int choose_policies(struct run *r, const struct way *way)
     r->policies[n] = evict_policy_named("h2o", BUDGET);
     r->policies[n++].pin = (kvf_pin){ 6, 13 };
     for (int i = 0; i < n; i++) {
+        r->policies[i].weights = &r->weights;
         r->policies[i].before = way->before;
         r->policies[i].removal = way->removal;
     }
@@ -70,6 +92,7 @@ static void start(struct run *r, const struct model *model, const struct way *wa
     struct error error;
 
     *r = (struct run){ .model = model };
+    draw_weights(&r->weights, model->shape.layers);
     r->n = choose_policies(r, way);
     config.columns = evict_columns(&r->policies[0], config.page_tokens, CHUNK, most);
     config.pages = config.columns * r->n * model->shape.layers * model->shape.kv_heads;
@@ -95,6 +118,7 @@ static void stop(struct run *r)
     engine_free(r->engine);
     r->cache->free(r->cache);
     threads_free(r->threads);
+    evict_weights_free(&r->weights);
 }
 
 /* The next tokens of all chats, at most `count`. */

@@ -5,11 +5,11 @@
 
 enum { SINKS = 4 };
 
-static const char *const names[EVICT_KINDS] = { "none", "window",  "streaming", "random", "h2o",
-                                                "tova", "snapkv",  "keydiff",   "knorm" };
+static const char *const names[EVICT_KINDS] = { "none", "window", "streaming", "random", "h2o",
+                                                "tova", "snapkv", "keydiff",   "knorm",  "learned" };
 static const char *const removals[] = { "hole", "replace", "compact" };
 
-const char evict_names[] = "h2o, streaming, window, random, tova, snapkv, keydiff or knorm";
+const char evict_names[] = "h2o, streaming, window, random, tova, snapkv, keydiff, knorm or learned";
 const char evict_removal_names[] = "hole, replace or compact";
 
 const char *evict_kind_name(enum evict_kind kind)
@@ -63,6 +63,10 @@ int evict_check(const struct evict_policy *p, const kvf_page_layout *layout, str
         return fail(error, "eviction by %s: %s", removals[p->removal], kvf_evict_reason_text(reason));
     if (kvf_evict_protected_tokens(&guarded, &tokens, &reason) != KVF_OK)
         return fail(error, "eviction: %s", kvf_evict_reason_text(reason));
+    if (p->kind == EVICT_LEARNED && !p->weights)
+        return fail(error, "eviction: the learned policy needs weights");
+    if (p->kind == EVICT_LEARNED && p->removal == KVF_REMOVE_REPLACE)
+        return fail(error, "eviction: the learned policy goes by the order of tokens, which replacing does not keep");
     if (p->budget < 1 || tokens > (uint32_t)p->budget)
         return fail(error, "eviction: %s: %d for %u", kvf_evict_reason_text(KVF_EVICT_BUDGET), p->budget,
                     (unsigned)tokens);
@@ -89,5 +93,5 @@ int evict_columns(const struct evict_policy *p, int page_tokens, int chunk, int 
 
 int evict_channels(const struct evict_policy *p)
 {
-    return p->kind == EVICT_SNAPKV ? 1 + EVICT_LOOK : 1;
+    return p->kind == EVICT_SNAPKV ? 1 + EVICT_LOOK : p->kind == EVICT_LEARNED ? LEARNED_CHANNELS : 1;
 }

@@ -3,6 +3,7 @@
 #define ENGINE_EVICT_H
 
 #include "error.h"
+#include "evict_weights.h"
 #include "kvfolio.h"
 
 #include <stdint.h>
@@ -17,6 +18,7 @@ enum evict_kind {
     EVICT_SNAPKV,    /* what the last queries paid attention to, smoothed over neighbours */
     EVICT_KEYDIFF,   /* keys that point elsewhere than the others */
     EVICT_KNORM,     /* short keys */
+    EVICT_LEARNED,   /* what a network expects to be paid attention to */
     EVICT_KINDS
 };
 
@@ -36,6 +38,7 @@ struct evict_policy {
     uint32_t removal; /* KVF_REMOVE_* */
     uint64_t seed;
     kvf_pin pin;      /* positions that always stay; empty = none */
+    const struct evict_weights *weights; /* learned: borrowed */
 };
 
 /* A policy by name with what it protects by default; EVICT_NONE if there is no such name. */
@@ -60,6 +63,9 @@ int evict_columns(const struct evict_policy *policy, int page_tokens, int chunk,
 
 /* Live slots per hundred at or below which holes are closed; 0 = never. */
 uint32_t evict_sparse(const struct evict_policy *policy);
+
+/* Learned: what is kept of each token beside its score. Attention is summed over the heads of a group. */
+enum { LEARNED_SUM = 1, LEARNED_LAST, LEARNED_KEY, LEARNED_VALUE, LEARNED_CHANNELS };
 
 /* Floats of each slot that move with its token. */
 int evict_channels(const struct evict_policy *policy);

@@ -9,6 +9,7 @@ struct token {
     int position;
     float score;
     float look[EVICT_LOOK]; /* SnapKV: of the last queries */
+    float sum, last;        /* learned: attention received */
 };
 
 struct list {
@@ -135,6 +136,7 @@ void evict_sim_tell(struct evict_sim *sim, const kvf_stream *stream, int number,
         list->tokens[at].look[position % EVICT_LOOK] = 0;
         if (sim->policy.kind == EVICT_TOVA)
             list->tokens[at].score = 0;
+        list->tokens[at].last = 0;
     }
     for (uint32_t slot = 0; slot < stream->rows; slot++) {
         const int is_live = (int)(stream->valid[slot / stream->page_tokens] >> slot % stream->page_tokens & 1);
@@ -152,6 +154,8 @@ void evict_sim_tell(struct evict_sim *sim, const kvf_stream *stream, int number,
         else if (sim->policy.kind == EVICT_TOVA)
             token->score = sum / (float)group;
         token->look[position % EVICT_LOOK] = sum / (float)group;
+        token->last = sum;
+        token->sum += sum;
     }
 }
 
@@ -168,17 +172,19 @@ static void score_snapkv(struct list *list)
     }
 }
 
-/* Where the key of a position lies. */
-static const float *key_of(const struct streams_view *view, int position)
+/* Where the key of a position lies, or its value. */
+static const float *vector_of(const struct streams_view *view, int position, int is_value)
 {
     const kvf_stream *s = view->stream;
+    const kvf_kernel_pages *pages = &view->pages;
+    const char *base = is_value ? pages->v : pages->k;
+    const uint64_t page = is_value ? pages->v_page_stride : pages->k_page_stride;
+    const uint64_t token = is_value ? pages->v_token_stride : pages->k_token_stride;
 
     for (uint32_t slot = 0; slot < s->rows; slot++) {
         const uint32_t column = slot / s->page_tokens, offset = slot % s->page_tokens;
         if ((s->valid[column] >> offset & 1) && (int)s->positions[slot] == position)
-            return (const float *)((const char *)view->pages.k +
-                                   (uint64_t)view->table[column] * view->pages.k_page_stride +
-                                   offset * view->pages.k_token_stride);
+            return (const float *)(base + (uint64_t)view->table[column] * page + offset * token);
     }
     return NULL;
 }
@@ -197,13 +203,13 @@ static void score_keys(const struct evict_sim *sim, struct list *list, const str
     double mean[1024] = { 0 };
 
     for (int at = 0; at < list->n; at++) {
-        const float *key = key_of(view, list->tokens[at].position);
+        const float *key = vector_of(view, list->tokens[at].position, 0);
         const double norm = length(key, dim);
         for (int i = 0; i < dim; i++)
             mean[i] += (double)key[i] / norm;
     }
     for (int at = 0; at < list->n; at++) {
-        const float *key = key_of(view, list->tokens[at].position);
+        const float *key = vector_of(view, list->tokens[at].position, 0);
         double dot = 0, squares = 0;
         for (int i = 0; i < dim; i++) {
             dot += (double)key[i] * mean[i];
@@ -212,6 +218,33 @@ static void score_keys(const struct evict_sim *sim, struct list *list, const str
         list->tokens[at].score = sim->policy.kind == EVICT_KNORM
                                      ? (float)-length(key, dim)
                                      : (float)(-dot / (length(key, dim) * sqrt(squares)));
+    }
+}
+
+/* The network, from its description in kvfolio.h. */
+static void score_learned(const struct evict_sim *sim, int number, const struct streams_view *view)
+{
+    struct list *list = &sim->lists[number];
+    const kvf_mlp mlp = evict_weights_of(sim->policy.weights, number / sim->shape.kv_heads);
+    const uint32_t f = KVF_FEATURES, h = mlp.hidden;
+    const float *means = mlp.weights, *deviations = means + f, *w1 = deviations + f, *b1 = w1 + h * f, *w2 = b1 + h;
+
+    for (int at = 0; at < list->n; at++) {
+        struct token *token = &list->tokens[at];
+        const int age = sim->seen - 1 - token->position;
+        const float x[KVF_FEATURES] = {
+            (float)log1p(age), token->sum, token->sum / (float)(age + 1), token->last,
+            (float)length(vector_of(view, token->position, 0), sim->shape.head_dim),
+            (float)length(vector_of(view, token->position, 1), sim->shape.head_dim),
+            (float)at / (float)list->n, token->position == 0,
+        };
+        token->score = w2[h];
+        for (uint32_t unit = 0; unit < h; unit++) {
+            float sum = b1[unit];
+            for (uint32_t i = 0; i < f; i++)
+                sum += w1[unit * f + i] * ((x[i] - means[i]) / deviations[i]);
+            token->score += w2[unit] * (sum * fminf(fmaxf(sum + 3, 0), 6) / 6);
+        }
     }
 }
 
@@ -240,10 +273,13 @@ void evict_sim_end(struct evict_sim *sim, struct cache *cache, uint64_t sequence
             score_snapkv(list);
         } else if (sim->policy.kind == EVICT_RANDOM) {
             score_random(sim, list, l);
-        } else if (sim->policy.kind == EVICT_KEYDIFF || sim->policy.kind == EVICT_KNORM) {
+        } else if (sim->policy.kind >= EVICT_KEYDIFF) {
             const struct streams_view view = streams_view(cache, sequence, l / sim->shape.kv_heads,
                                                           l % sim->shape.kv_heads);
-            score_keys(sim, list, &view);
+            if (sim->policy.kind == EVICT_LEARNED)
+                score_learned(sim, l, &view);
+            else
+                score_keys(sim, list, &view);
         }
     }
     if (!sim->policy.before)

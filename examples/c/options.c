@@ -35,7 +35,8 @@ const char options_usage[] =
     "  --threads T       (default: one per processor)\n"
     "  --contiguous      an array per chat in place of pages; nothing is shared\n"
     "  --evict POLICY    each KV head of a layer keeps --budget tokens of a chat: h2o, streaming, window, random,\n"
-    "                    tova, snapkv, keydiff or knorm\n"
+    "                    tova, snapkv, keydiff, knorm or learned\n"
+    "  --evict-weights F weights of the learned policy (make learn)\n"
     "  --budget N        tokens, the newest one included\n"
     "  --sinks S         first tokens that stay (default 4; window: 0)\n"
     "  --recent R        newest tokens that stay (default: what the policy needs)\n"
@@ -49,7 +50,7 @@ const char options_usage[] =
 
 enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
        KV_EXACT_AS, KV_SINKS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP,
-       EVICT, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, ENDLESS };
+       EVICT, WEIGHTS, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, ENDLESS };
 
 static const struct option names[] = {
     { "model", 1, NULL, MODEL },     { "prompts", 1, NULL, FILE_OF },     { "system", 1, NULL, SYSTEM },
@@ -61,7 +62,8 @@ static const struct option names[] = {
     { "threads", 1, NULL, THREADS }, { "contiguous", 0, NULL, CONTIGUOUS }, { "quiet", 0, NULL, QUIET },
     { "help", 0, NULL, HELP },       { "evict", 1, NULL, EVICT },         { "budget", 1, NULL, BUDGET },
     { "sinks", 1, NULL, SINKS },     { "recent", 1, NULL, RECENT },       { "removal", 1, NULL, REMOVAL },
-    { "evict-before", 0, NULL, BEFORE }, { "endless", 0, NULL, ENDLESS }, { NULL, 0, NULL, 0 },
+    { "evict-before", 0, NULL, BEFORE }, { "evict-weights", 1, NULL, WEIGHTS }, { "endless", 0, NULL, ENDLESS },
+    { NULL, 0, NULL, 0 },
 };
 
 /* Reads a whole number from `low` to `high`. */
@@ -141,6 +143,7 @@ static int read_option(struct options *o, int option, struct error *error)
     case DRAFT:       return whole("draft", 0, 32, &o->draft, error);
     case THREADS:     return whole("threads", 1, 256, &o->threads, error);
     case EVICT:       o->evict = optarg; return 0;
+    case WEIGHTS:     o->evict_weights = optarg; return 0;
     case BUDGET:      return whole("budget", 1, 1 << 20, &o->budget, error);
     case SINKS:       return whole("sinks", 0, 1 << 20, &o->sinks, error);
     case RECENT:      return whole("recent", 0, 1 << 20, &o->recent, error);
@@ -176,8 +179,9 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     }
     o->prompts = argv + optind;
     o->n_prompts = argc - optind;
-    if (!o->evict && (o->budget > 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before))
-        return fail(error, "--budget, --sinks, --recent, --removal and --evict-before go with --evict");
+    if (!o->evict && (o->budget > 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before ||
+                      o->evict_weights))
+        return fail(error, "--budget, --sinks, --recent, --removal, --evict-before and --evict-weights go with --evict");
     if (o->file && o->n_prompts > 0)
         return fail(error, "prompts come from --prompts or from the command line, not from both");
     return 0;

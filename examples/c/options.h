@@ -20,6 +20,7 @@ struct options {
     int endless;           /* 1 = the token that ends a turn does not end it */
     const char *evict;     /* the name of a policy, NULL = all tokens stay */
     const char *removal;
+    const char *evict_weights; /* a path, NULL = none */
     int budget, sinks, recent; /* -1 = the policy's own; budget 0 = not given */
     int evict_before;
     int quiet;             /* 1 = no table at the end */

@@ -193,6 +193,7 @@ static kvf_status place(struct streams *s, int chat)
             const size_t row = (size_t)(i / (int)heads) * (size_t)s->config.max_rows + (size_t)(c->first + j);
             s->write[row * heads + (size_t)i % heads] =
                 (int64_t)table[slots[j] / page] * page + slots[j] % page;
+            s->places[row * heads + (size_t)i % heads] = slots[j];
         }
         c->lengths[i] = c->streams[i].rows;
     }

@@ -1,7 +1,7 @@
 /*
  * What goes: scores of tokens, kept sets, and the holes that are left.
  *
- *     kvf_evict_..._scores   from attention that was added up, from keys, or by chance   streams_score
+ *     kvf_evict_..._scores   from attention, from keys, by a network, or by chance       streams_score
  *     kvf_evict_keep_best    the budget's best tokens and what is protected              streams_evict
  *     kvf_stream_retain      makes holes of the others
  *     kvf_stream_plan_compaction, kvf_cpu_move_rows, kvf_stream_commit_compaction,       streams_tidy
@@ -30,8 +30,37 @@ float *streams_sums(const struct streams *s, int chat, int stream, int position,
         *reduce = KVF_KERNEL_REDUCE_MEAN;
         *flags = KVF_KERNEL_SCORES_STORE;
         return channel_of(s, of, 1 + position % EVICT_LOOK);
+    case EVICT_LEARNED:
+        *reduce = KVF_KERNEL_REDUCE_SUM;
+        *flags = KVF_KERNEL_SCORES_STORE;
+        return channel_of(s, of, LEARNED_LAST);
     default:
         return NULL;
+    }
+}
+
+void streams_attended(const struct streams *s, int chat, int stream)
+{
+    const kvf_stream *of = stream_of(s, chat, stream);
+
+    if (s->chats[chat].policy.kind != EVICT_LEARNED)
+        return;
+    for (uint32_t slot = 0; slot < of->rows; slot++)
+        channel_of(s, of, LEARNED_SUM)[slot] += channel_of(s, of, LEARNED_LAST)[slot];
+}
+
+void streams_written(const struct streams *s, int layer, const float *k, const float *v)
+{
+    const size_t heads = (size_t)s->shape.kv_heads, dim = (size_t)s->shape.head_dim;
+    const uint32_t *places = s->places + (size_t)layer * (size_t)s->config.max_rows * heads;
+
+    for (size_t i = 0; i < (size_t)s->n_rows * heads; i++) {
+        const int chat = s->rows[i / heads].sequence;
+        const kvf_stream *of = stream_of(s, chat, layer * (int)heads + (int)(i % heads));
+        if (s->chats[chat].policy.kind != EVICT_LEARNED)
+            continue;
+        kvf_keysum_norm(k + i * dim, dim, channel_of(s, of, LEARNED_KEY) + places[i]);
+        kvf_keysum_norm(v + i * dim, dim, channel_of(s, of, LEARNED_VALUE) + places[i]);
     }
 }
 
@@ -80,6 +109,17 @@ static int32_t keys(struct streams *s, int chat, int stream, float *scores, stru
     return status == KVF_OK ? kvf_evict_keydiff_scores(of, work->dots, work->norms, norm, scores, NULL) : status;
 }
 
+static int32_t learned(const struct streams *s, int chat, int stream, float *scores)
+{
+    const kvf_stream *of = stream_of(s, chat, stream);
+    const kvf_mlp mlp = evict_weights_of(s->chats[chat].policy.weights, stream / s->shape.kv_heads);
+    const kvf_feature_inputs inputs = {
+        .struct_size = sizeof inputs, .sum = channel_of(s, of, LEARNED_SUM), .last = channel_of(s, of, LEARNED_LAST),
+        .key_norms = channel_of(s, of, LEARNED_KEY), .value_norms = channel_of(s, of, LEARNED_VALUE),
+    };
+    return kvf_evict_learned_scores(of, &mlp, &inputs, scores, NULL);
+}
+
 /* Writes channel 0 where attention has not written it already. */
 static void score_range(void *context, int first, int last, int worker)
 {
@@ -101,6 +141,8 @@ static void score_range(void *context, int first, int last, int worker)
                                              (uint64_t)stream, scores, NULL);
         else if (policy->kind == EVICT_SNAPKV)
             status = snapkv(s, of, scores, work);
+        else if (policy->kind == EVICT_LEARNED)
+            status = learned(s, chat, stream, scores);
         else if (policy->kind == EVICT_KEYDIFF || policy->kind == EVICT_KNORM)
             status = keys(s, chat, stream, scores, work, &is_kernel);
         streams_failed(s, status, is_kernel);

@@ -18,7 +18,10 @@ static int append(struct kv_backend *self, int layer, const float *k, const floa
     const int64_t *slots = s->write + (size_t)layer * (size_t)s->config.max_rows * heads;
     const int32_t status = kvf_cpu_append(&s->pages, k, v, slots, (uint32_t)n * (uint32_t)heads);
 
-    return status == KVF_KERNEL_OK ? 0 : fail(error, "streams: append: %s", kvf_kernel_status_name(status));
+    if (status != KVF_KERNEL_OK)
+        return fail(error, "streams: append: %s", kvf_kernel_status_name(status));
+    streams_written(s, layer, k, v);
+    return 0;
 }
 
 void streams_row(const struct streams *s, int chat, int stream, struct streams_row *row)
@@ -55,6 +58,8 @@ static int32_t attend_one(struct streams *s, int chat, int head, int i, const st
         scores.probabilities = s->work[worker].probabilities;
     status = kvf_cpu_attention_slots(&s->pages, &row->table, &row->slots, &s->attention, &queries,
                                      scores.sums || scores.probabilities ? &scores : NULL, &work);
+    if (status == KVF_KERNEL_OK)
+        streams_attended(s, chat, stream);
     if (status == KVF_KERNEL_OK && s->watch.tell) {
         const struct streams_view view = { stream_of(s, chat, stream), row->table.entries, s->pages, s->attention };
         s->watch.tell(s->watch.user, &view, chat, stream, s->rows[i].position, scores.probabilities, s->slots);

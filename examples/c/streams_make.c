@@ -35,6 +35,7 @@ static void streams_free(struct cache *self)
     free(s->tokens);
     free(s->rows);
     free(s->write);
+    free(s->places);
     free(s->items);
     free(s->accepts);
     free(s->statuses);
@@ -108,12 +109,13 @@ static int make_arrays(struct streams *s)
     s->tokens = calloc(batch, sizeof *s->tokens);
     s->rows = calloc(batch, sizeof *s->rows);
     s->write = calloc((size_t)s->shape.layers * batch * (size_t)s->shape.kv_heads, sizeof *s->write);
+    s->places = calloc((size_t)s->shape.layers * batch * (size_t)s->shape.kv_heads, sizeof *s->places);
     s->items = calloc(rows, sizeof *s->items);
     s->accepts = calloc(rows, sizeof *s->accepts);
     s->statuses = calloc(rows, sizeof *s->statuses);
     s->scratch = malloc((size_t)threads_count(s->threads) * s->scratch_floats * sizeof *s->scratch);
     if (!s->chats || !s->tables || !s->valid || !s->positions || !s->new_slots || !s->dead || !s->step_chats ||
-        !s->tokens || !s->rows || !s->write || !s->items || !s->accepts || !s->statuses || !s->scratch ||
+        !s->tokens || !s->rows || !s->write || !s->places || !s->items || !s->accepts || !s->statuses || !s->scratch ||
         make_work(s) != 0)
         return -1;
     for (size_t i = 0; i < chats; i++) {

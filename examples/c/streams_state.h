@@ -58,6 +58,7 @@ struct streams {
     int32_t *tokens;            /* [max_rows] */
     struct row_desc *rows;      /* [max_rows] `sequence` is the chat */
     int64_t *write;             /* [layers][max_rows][kv heads] slots of the new tokens */
+    uint32_t *places;           /* likewise, in their rows */
     kvf_plan_item *items;       /* [max_sequences * n] */
     kvf_accept *accepts;
     kvf_status *statuses;
@@ -112,6 +113,10 @@ void streams_count(const struct streams *s, int chat, struct streams_usage *usag
 
 /* Where the attention of a query at `position` is added up; NULL if the policy does not look. */
 float *streams_sums(const struct streams *s, int chat, int stream, int position, uint32_t *reduce, uint32_t *flags);
+
+/* Once a query has attended, and once keys and values [max_rows][kv heads][dim] of a layer are written: for the policy. */
+void streams_attended(const struct streams *s, int chat, int stream);
+void streams_written(const struct streams *s, int layer, const float *k, const float *v);
 
 /* Scores the tokens of the chats of a step, where the policy needs it now. */
 int streams_score(struct streams *s, struct error *error);

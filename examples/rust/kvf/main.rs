@@ -1,14 +1,17 @@
 //! `kvf`: a tool around kvfolio. `kvf plan` says what a cache takes and how much of it fits; `kvf bound` what a format costs the
-//! attention of a model's layers, at most and in fact.
+//! attention of a model's layers, at most and in fact; `kvf train` learns which tokens to evict, and `kvf judge` says what that loses.
 //!
 //! ```text
 //! kvf plan --model llama-2-7b --format int4:g32 --card a100-80g --tokens 4096
 //! kvf bound --formats int8,int4:channel:g32
+//! kvf train --recording a.attention --out a.weights
+//! kvf judge --recording b.attention --weights a.weights
 //! ```
 
 mod bound;
 mod catalog;
 mod format;
+mod learn;
 mod plan;
 mod show;
 #[cfg(test)]
@@ -33,12 +36,18 @@ enum Task {
     Plan(plan::Options),
     /// What a format costs the attention over recorded activations: certified bounds beside what was measured
     Bound(bound::Options),
+    /// Learns from recorded attention which tokens of each layer to evict
+    Train(learn::Train),
+    /// What policies of eviction lose on recorded attention
+    Judge(learn::Judge),
 }
 
 fn main() -> ExitCode {
     let done = match Command::parse().task {
         Task::Plan(options) => plan::run(&options),
         Task::Bound(options) => bound::run(&options),
+        Task::Train(options) => learn::train(&options),
+        Task::Judge(options) => learn::judge(&options),
     };
     match done {
         // A reader that has gone away is no failure of the plan.
