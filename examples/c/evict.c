@@ -73,9 +73,15 @@ int evict_check(const struct evict_policy *p, const kvf_page_layout *layout, str
     return 0;
 }
 
-uint32_t evict_sparse(const struct evict_policy *p)
+int evict_closes(const struct evict_policy *p, const kvf_stream *stream)
 {
-    return p->removal == KVF_REMOVE_COMPACT ? 100 : p->removal == KVF_REMOVE_HOLE ? 50 : 0;
+    uint32_t sparse = 0;
+
+    if (p->removal == KVF_REMOVE_COMPACT) /* all of the row moves at most, once for a page's worth of tokens */
+        return stream->rows - stream->live >= stream->page_tokens;
+    if (p->removal == KVF_REMOVE_HOLE)
+        kvf_stream_is_sparse(stream, 50, &sparse, NULL);
+    return (int)sparse;
 }
 
 int evict_columns(const struct evict_policy *p, int page_tokens, int chunk, int most)

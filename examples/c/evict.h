@@ -61,8 +61,8 @@ int evict_check(const struct evict_policy *policy, const kvf_page_layout *layout
 /* Columns of P tokens that a row needs at most, if up to `chunk` tokens come at once, and no more than `most` in all. */
 int evict_columns(const struct evict_policy *policy, int page_tokens, int chunk, int most);
 
-/* Live slots per hundred at or below which holes are closed; 0 = never. */
-uint32_t evict_sparse(const struct evict_policy *policy);
+/* Whether the holes of a stream are to be closed now. */
+int evict_closes(const struct evict_policy *policy, const kvf_stream *stream);
 
 /* Learned: what is kept of each token beside its score. Attention is summed over the heads of a group. */
 enum { LEARNED_SUM = 1, LEARNED_LAST, LEARNED_KEY, LEARNED_VALUE, LEARNED_CHANNELS };

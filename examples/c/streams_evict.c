@@ -273,13 +273,12 @@ static void tidy_range(void *context, int first, int last, int worker)
 
     for (int item = first; item < last; item++) {
         const int chat = s->step_chats[item / s->n], stream = item % s->n;
-        const uint32_t percent = evict_sparse(&s->chats[chat].policy);
-        uint32_t sparse = 0;
         int is_kernel = 0;
-        int32_t status = percent > 0 ? kvf_stream_is_sparse(stream_of(s, chat, stream), percent, &sparse, NULL) : 0;
+        int32_t status;
 
-        if (status == KVF_OK && sparse)
-            status = close_holes(s, chat, stream, &s->work[worker], &is_kernel);
+        if (!evict_closes(&s->chats[chat].policy, stream_of(s, chat, stream)))
+            continue;
+        status = close_holes(s, chat, stream, &s->work[worker], &is_kernel);
         streams_failed(s, status, is_kernel);
     }
 }
