@@ -1,6 +1,6 @@
 # Front door. `make demo` runs the main job, `make test` passes the tests; both install what they lack.
 
-.PHONY: demo test quality-quant quality-evict lib install uninstall header soak fuzz faults workloads trace bench clean
+.PHONY: demo test quality-quant quality-evict learn lib install uninstall header soak fuzz faults workloads trace bench clean
 
 # A small model generates text through paged, shared key-value memory.
 demo:
@@ -19,6 +19,10 @@ quality-quant:
 # What evicting tokens costs it, policy by policy. Half an hour on two cores.
 quality-evict:
 	scripts/quality_evict.sh
+
+# A policy of eviction learned from what the heads of that model pay attention to in one text, judged on another. A minute.
+learn:
+	scripts/learn.sh
 
 # libkvfolio.a and libkvfolio.so, in target/capi.
 lib:

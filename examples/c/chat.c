@@ -267,7 +267,7 @@ int main(int argc, char **argv)
         chat.cache->usage(chat.cache, &usage);
         console_table(scheduler_counts(chat.scheduler), &usage);
         if (chat.options.evict)
-            chat_evict_table(chat.cache);
+            chat_evict_table(chat.cache, chat.loaded.model.shape.kv_heads);
     }
     stop(&chat);
     prompts_free(&file);

@@ -40,6 +40,7 @@ struct cache *chat_evict_new(const struct options *o, const struct model_shape *
     const long long pages = (long long)o->pages * shape->layers * shape->kv_heads;
     struct streams_config config = {
         .max_sequences = o->batch, .max_rows = rows, .chunk = o->chunk, .longest = shape->context, .kv = o->kv,
+        .meter = o->meter,
     };
     struct kv_groups groups;
 
@@ -52,7 +53,7 @@ struct cache *chat_evict_new(const struct options *o, const struct model_shape *
     return streams_new(&config, shape, threads, error);
 }
 
-void chat_evict_table(struct cache *cache)
+void chat_evict_table(struct cache *cache, int kv_heads)
 {
     struct streams_usage u;
 
@@ -64,4 +65,7 @@ void chat_evict_table(struct cache *cache)
     printf("%-20s %lld at the end of the chats, %lld without holes\n", "pages of a head", u.pages, u.needed);
     printf("%-20s %.1f %% of the slots in use\n", "holes",
            u.rows > 0 ? 100.0 * (double)(u.rows - u.live) / (double)u.rows : 0);
+    if (u.cuts > 0)
+        printf("%-20s %.5f of the last query's attention an eviction; %.5f for KV head %d of layer %d\n", "evicted mass",
+               u.mass / (double)u.cuts, u.greatest, u.stream % kv_heads, u.stream / kv_heads);
 }

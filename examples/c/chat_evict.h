@@ -13,6 +13,6 @@ struct cache *chat_evict_new(const struct options *options, const struct model_s
                              int rows, struct evict_weights *weights, struct error *error);
 
 /* Prints what was kept of the chats that have ended. */
-void chat_evict_table(struct cache *cache);
+void chat_evict_table(struct cache *cache, int kv_heads);
 
 #endif

@@ -6,6 +6,7 @@
 #include "evict_sim.h"
 #include "random.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -88,7 +89,7 @@ static void start(struct run *r, const struct model *model, const struct way *wa
 {
     const int most = STEPS_OF_ONE + STEPS_OF_CHUNK * CHUNK;
     struct streams_config config = { .page_tokens = 8, .max_rows = POLICIES * CHUNK, .max_sequences = POLICIES,
-                                     .chunk = CHUNK, .longest = most };
+                                     .chunk = CHUNK, .longest = most, .meter = 1 };
     struct error error;
 
     *r = (struct run){ .model = model };
@@ -151,6 +152,24 @@ static void step(struct run *r, int count)
     r->len += count;
 }
 
+/* The meter of the cache beside that of the lists. */
+static int check_meter(const struct run *r, const struct streams_usage *usage)
+{
+    double mass = 0;
+    long long cuts = 0;
+    int bad;
+
+    for (int i = 0; i < r->n; i++) {
+        long long of_chat;
+        mass += evict_sim_mass(r->sims[i], &of_chat);
+        cuts += of_chat;
+    }
+    bad = usage->cuts != cuts || !(fabs(usage->mass - mass) <= 1e-5 * mass) || !(mass > 0);
+    printf("    evicted mass %.6f in %lld evictions, of the lists %.6f in %lld%s\n", usage->mass, usage->cuts, mass, cuts,
+           bad ? "  FAILED" : "");
+    return bad;
+}
+
 int check_evict(struct check *check)
 {
     static struct run r;
@@ -175,6 +194,7 @@ int check_evict(struct check *check)
                    r.wrong[i], r.compared[i], strangers, bad ? "  FAILED" : "");
             failures += bad;
         }
+        failures += check_meter(&r, &usage);
         stop(&r);
     }
     return failures;

@@ -27,6 +27,8 @@ struct evict_sim {
     uint64_t *bits;     /* for kvf_evict_random_scores */
     uint32_t *positions;
     float *scores;
+    double mass;        /* that the last query had paid to what went */
+    long long cuts;     /* evictions from a list */
 };
 
 struct evict_sim *evict_sim_new(const struct evict_policy *policy, const struct model_shape *shape, int most)
@@ -91,6 +93,8 @@ static void evict(struct evict_sim *sim)
     const int step = sim->policy.per_layer ? sim->shape.kv_heads : 1;
 
     for (int l = 0; l < sim->n; l += step) {
+        if (sim->policy.kind != EVICT_NONE && sim->lists[l].n > sim->policy.budget)
+            sim->cuts += step;
         while (sim->policy.kind != EVICT_NONE && sim->lists[l].n > sim->policy.budget) {
             int worst = -1;
             for (int at = 0; at < sim->lists[l].n; at++) {
@@ -98,8 +102,10 @@ static void evict(struct evict_sim *sim)
                     (worst < 0 || score_of(sim, l, at) < score_of(sim, l, worst)))
                     worst = at;
             }
-            for (int head = 0; head < step; head++)
+            for (int head = 0; head < step; head++) {
+                sim->mass += (double)sim->lists[l + head].tokens[worst].last;
                 take_out(&sim->lists[l + head], worst);
+            }
         }
     }
 }
@@ -306,6 +312,12 @@ long long evict_sim_compare(struct evict_sim *sim, struct cache *cache, uint64_t
         wrong += sim->lists[l].n - found;
     }
     return wrong;
+}
+
+double evict_sim_mass(const struct evict_sim *sim, long long *cuts)
+{
+    *cuts = sim->cuts;
+    return sim->mass / (sim->shape.heads / sim->shape.kv_heads);
 }
 
 long long evict_sim_strangers(const struct evict_sim *sim)

@@ -27,6 +27,9 @@ void evict_sim_end(struct evict_sim *sim, struct cache *cache, uint64_t sequence
 /* Kept positions that only the cache or only the list has, over all streams; adds how many were compared. */
 long long evict_sim_compare(struct evict_sim *sim, struct cache *cache, uint64_t sequence, long long *compared);
 
+/* What the last query had paid to tokens that went, of all lists, and by how many evictions from a list. */
+double evict_sim_mass(const struct evict_sim *sim, long long *cuts);
+
 /* Live slots whose position the list did not have when a query read them. */
 long long evict_sim_strangers(const struct evict_sim *sim);
 

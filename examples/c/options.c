@@ -42,6 +42,7 @@ const char options_usage[] =
     "  --recent R        newest tokens that stay (default: what the policy needs)\n"
     "  --removal WAY     hole, replace (new tokens take the place of old ones) or compact (default)\n"
     "  --evict-before    makes a token's place before it attends, not after\n"
+    "  --meter           measures how much attention evicted tokens had\n"
     "  --endless         does not end where the model would, but after --max-new tokens\n"
     "  --quiet           no table at the end\n"
     "  --help\n"
@@ -50,7 +51,7 @@ const char options_usage[] =
 
 enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
        KV_EXACT_AS, KV_SINKS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP,
-       EVICT, WEIGHTS, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, ENDLESS };
+       EVICT, WEIGHTS, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, METER, ENDLESS };
 
 static const struct option names[] = {
     { "model", 1, NULL, MODEL },     { "prompts", 1, NULL, FILE_OF },     { "system", 1, NULL, SYSTEM },
@@ -63,7 +64,7 @@ static const struct option names[] = {
     { "help", 0, NULL, HELP },       { "evict", 1, NULL, EVICT },         { "budget", 1, NULL, BUDGET },
     { "sinks", 1, NULL, SINKS },     { "recent", 1, NULL, RECENT },       { "removal", 1, NULL, REMOVAL },
     { "evict-before", 0, NULL, BEFORE }, { "evict-weights", 1, NULL, WEIGHTS }, { "endless", 0, NULL, ENDLESS },
-    { NULL, 0, NULL, 0 },
+    { "meter", 0, NULL, METER }, { NULL, 0, NULL, 0 },
 };
 
 /* Reads a whole number from `low` to `high`. */
@@ -149,6 +150,7 @@ static int read_option(struct options *o, int option, struct error *error)
     case RECENT:      return whole("recent", 0, 1 << 20, &o->recent, error);
     case REMOVAL:     o->removal = optarg; return 0;
     case BEFORE:      o->evict_before = 1; return 0;
+    case METER:       o->meter = 1; return 0;
     case ENDLESS:     o->endless = 1; return 0;
     case HELP:        return 1;
     default:          return -1;
@@ -180,8 +182,9 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     o->prompts = argv + optind;
     o->n_prompts = argc - optind;
     if (!o->evict && (o->budget > 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before ||
-                      o->evict_weights))
-        return fail(error, "--budget, --sinks, --recent, --removal, --evict-before and --evict-weights go with --evict");
+                      o->evict_weights || o->meter))
+        return fail(error, "--budget, --sinks, --recent, --removal, --evict-before, --evict-weights and --meter go with "
+                           "--evict");
     if (o->file && o->n_prompts > 0)
         return fail(error, "prompts come from --prompts or from the command line, not from both");
     return 0;

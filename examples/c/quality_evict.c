@@ -1,7 +1,7 @@
 /*
  * kvf-evict: what eviction of tokens costs SmolLM2-135M, beside reference figures.
  *
- *     kvf-evict [--windows W,P,K,S] [--budgets 25,50] [--rows h2o,...] [--seeds N] [--removal NAME]
+ *     kvf-evict [--windows W,P,K,S] [--budgets 25,50] [--rows h2o,...] [--seeds N] [--removal NAME] [--weights FILE]
  *     kvf-evict --pin                                   the pass key, with and without the tokens that state it pinned
  *
  * W   wikitext2-test, tokens 0 to 1023
@@ -41,7 +41,7 @@ static const struct window {
     { 'S', "wikitext2-test.txt", 0, 512 },
 };
 
-enum row_name { WINDOW, SINKS, RANDOM, GUARDED, H2O, H2O_LAYER, TOVA, SNAPKV, KEYDIFF, KNORM, ROWS };
+enum row_name { WINDOW, SINKS, RANDOM, GUARDED, H2O, H2O_LAYER, TOVA, SNAPKV, KEYDIFF, KNORM, LEARNED, ROWS };
 
 /* What an independent simulation measured: d, and for K the log-probability. NAN = nothing. */
 static const struct row {
@@ -60,6 +60,7 @@ static const struct row {
     { "snapkv", "snapkv", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
     { "keydiff", "keydiff", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
     { "knorm", "knorm", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
+    { "learned", "learned", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
 };
 
 struct table {
@@ -69,6 +70,8 @@ struct table {
     int chosen[ROWS], budgets[BUDGETS];
     int seeds, pin;
     uint32_t removal;
+    const char *weights_name; /* of the learned policy, NULL = none: no such row */
+    struct evict_weights weights;
 };
 
 /* A line of the table: a row at a budget with a seed. */
@@ -106,6 +109,7 @@ static struct evict_policy policy_of(const struct table *t, const struct row *ro
     policy.before = policy.redraw = 1;
     policy.removal = t->removal;
     policy.seed = (uint64_t)seed;
+    policy.weights = &t->weights;
     if (row->sinks >= 0)
         policy.sinks = row->sinks;
     if (row->per_layer >= 0)
@@ -295,13 +299,13 @@ static int run_pin(const struct table *t)
 static int choose_rows(struct table *t, const char *names)
 {
     for (int r = 0; r < ROWS; r++)
-        t->chosen[r] = names == NULL;
+        t->chosen[r] = names == NULL && (r != LEARNED || t->weights_name);
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         int r = 0;
         while (r < ROWS && (strlen(rows[r].name) != length || memcmp(rows[r].name, at, length) != 0))
             r++;
-        if (r == ROWS)
+        if (r == ROWS || (r == LEARNED && !t->weights_name))
             return -1;
         t->chosen[r] = 1;
     }
@@ -313,7 +317,7 @@ static int read_options(struct table *t, int argc, char **argv)
     static const struct option names[] = { { "windows", 1, NULL, 'w' }, { "budgets", 1, NULL, 'b' },
                                            { "rows", 1, NULL, 'r' },    { "seeds", 1, NULL, 's' },
                                            { "removal", 1, NULL, 'm' }, { "pin", 0, NULL, 'p' },
-                                           { NULL, 0, NULL, 0 } };
+                                           { "weights", 1, NULL, 'l' }, { NULL, 0, NULL, 0 } };
     const char *row_names = NULL, *budgets = "25,50", *removal = "compact";
     int option;
 
@@ -327,21 +331,22 @@ static int read_options(struct table *t, int argc, char **argv)
         case 's': t->seeds = atoi(optarg); break;
         case 'm': removal = optarg; break;
         case 'p': t->pin = 1; break;
+        case 'l': t->weights_name = optarg; break;
         default: return 2;
         }
     }
     if (optind < argc || t->windows[strspn(t->windows, "WPKS,")] || (!*t->windows && !t->pin) || t->seeds < 1 ||
         t->seeds > 9 || evict_removal_named(removal) < 0)
         return complain(2, "usage: kvf-evict [--windows W,P,K,S] [--budgets 25,50] [--rows NAME,...] [--seeds 1..9]\n"
-                           "                 [--removal hole|replace|compact] [--pin]");
+                           "                 [--removal hole|replace|compact] [--pin] [--weights FILE]");
     t->removal = (uint32_t)evict_removal_named(removal);
     t->budgets[0] = strstr(budgets, "25") != NULL;
     t->budgets[1] = strstr(budgets, "50") != NULL;
     if (!t->budgets[0] && !t->budgets[1])
         return complain(2, "--budgets takes 25, 50 or 25,50");
     if (choose_rows(t, row_names) != 0)
-        return complain(2, "--rows takes window, sinks, random, random-sinks, h2o, h2o-layer, tova, snapkv, keydiff "
-                           "and knorm, with commas between them");
+        return complain(2, "--rows takes window, sinks, random, random-sinks, h2o, h2o-layer, tova, snapkv, keydiff, "
+                           "knorm, and learned beside --weights, with commas between them");
     return 0;
 }
 
@@ -362,6 +367,8 @@ int main(int argc, char **argv)
     }
     if (load(&t.loaded, model, &error) != 0)
         return complain(2, error.text);
+    if (t.weights_name && evict_weights_read(&t.weights, t.weights_name, t.loaded.model.shape.layers, &error) != 0)
+        return complain(2, error.text);
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int w = 0; w < WINDOWS; w++) {
         if (strchr(t.windows, windows[w].name))
@@ -369,6 +376,7 @@ int main(int argc, char **argv)
     }
     if (t.pin)
         failures += run_pin(&t);
+    evict_weights_free(&t.weights);
     unload(&t.loaded);
     printf("%s: kvf-evict\n", failures ? "FAILED" : "ok");
     return failures ? 1 : 0;

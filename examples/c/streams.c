@@ -54,7 +54,7 @@ static int streams_close(struct cache *self, uint64_t sequence, enum cache_close
 static int open_streams(struct streams *s, int chat, struct error *error)
 {
     struct streams_chat *c = &s->chats[chat];
-    const int channels = evict_channels(&c->policy);
+    const int channels = evict_channels(&c->policy) + s->config.meter;
     const size_t floats = (size_t)channels * (size_t)s->slots;
     kvf_status status = KVF_OK;
 
@@ -71,6 +71,7 @@ static int open_streams(struct streams *s, int chat, struct error *error)
         };
         memset(c->streams[i].valid, 0, (size_t)s->config.columns * sizeof *c->streams[i].valid);
         c->lengths[i] = 0;
+        c->cuts[i] = (struct streams_cut){ 0, 0 };
         status = status == KVF_OK ? kvf_seq_open(s->kvf, NULL, &c->sequences[i], NULL) : status;
     }
     return check(status, "opening a stream", error);

@@ -26,6 +26,7 @@ struct streams_config {
     int longest;       /* tokens of a chat at most, evicted ones included */
     struct kv_spec kv; /* f32, f16 or bf16 */
     struct evict_policy policy; /* of chats, until streams_policy says otherwise */
+    int meter;         /* 1 = measures what is lost, see streams_usage */
 };
 
 /* Allocates pages and their manager; `threads` is borrowed. NULL and a reason on failure. */
@@ -41,6 +42,11 @@ struct streams_usage {
     long long live, rows;     /* tokens that they keep, and slots in use: the difference are holes */
     long long pages, needed;  /* pages in use, and pages that the tokens would fill without a hole */
     long long evicted, moved; /* of all chats so far: tokens that went, and tokens that moved to close holes */
+
+    /* With a meter: of the attention of the last query, what it had just paid to tokens that then went. */
+    long long cuts;        /* evictions from a stream */
+    double mass, greatest; /* summed over these; and the greatest mean of a stream */
+    int stream;            /* which one that is */
 };
 
 /* Of all chats that are open; or, with `ended`, of all that were closed, as they were then. */

@@ -39,10 +39,17 @@ float *streams_sums(const struct streams *s, int chat, int stream, int position,
     }
 }
 
-void streams_attended(const struct streams *s, int chat, int stream)
+void streams_attended(const struct streams *s, int chat, int stream, const struct streams_work *work)
 {
     const kvf_stream *of = stream_of(s, chat, stream);
+    const int group = s->shape.heads / s->shape.kv_heads;
 
+    for (uint32_t slot = 0; s->config.meter && slot < of->rows; slot++) {
+        float sum = 0;
+        for (int h = 0; h < group; h++)
+            sum += work->probabilities[(size_t)h * (size_t)s->slots + slot];
+        metered(s, of)[slot] = sum;
+    }
     if (s->chats[chat].policy.kind != EVICT_LEARNED)
         return;
     for (uint32_t slot = 0; slot < of->rows; slot++)
@@ -181,6 +188,19 @@ static int32_t choose(const struct streams *s, int chat, int stream, struct stre
     return kvf_evict_keep_best(of, scores, &guarded, (uint32_t)policy->budget, work->keep, &kept, NULL);
 }
 
+/* What the last query had paid to what a stream is about to lose. */
+static int32_t measure(const struct streams *s, int chat, int stream, const uint64_t *keep)
+{
+    const kvf_stream *of = stream_of(s, chat, stream);
+    struct streams_cut *cut = &s->chats[chat].cuts[stream];
+    float mass = 0;
+    const int32_t status = kvf_evict_mass_of_row(of, metered(s, of), keep, &mass, NULL);
+
+    cut->n++;
+    cut->mass += (double)mass / (s->shape.heads / s->shape.kv_heads);
+    return status;
+}
+
 /* The heads of a layer, one by one or together. */
 static int32_t evict_layer(struct streams *s, int chat, int layer, struct streams_work *work)
 {
@@ -195,6 +215,8 @@ static int32_t evict_layer(struct streams *s, int chat, int layer, struct stream
         const uint32_t live = of->live;
         if (!policy->per_layer || head == 0) /* else their slots are the same, and so is what they keep */
             status = choose(s, chat, stream, work);
+        if (status == KVF_OK && s->config.meter)
+            status = measure(s, chat, stream, work->keep);
         if (status == KVF_OK)
             status = kvf_stream_retain(of, work->keep, NULL);
         gone += live - of->live;

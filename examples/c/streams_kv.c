@@ -54,12 +54,12 @@ static int32_t attend_one(struct streams *s, int chat, int head, int i, const st
     int32_t status;
 
     scores.sums = streams_sums(s, chat, stream, s->rows[i].position, &scores.reduce, &scores.flags);
-    if (s->watch.tell)
+    if (s->watch.tell || s->config.meter)
         scores.probabilities = s->work[worker].probabilities;
     status = kvf_cpu_attention_slots(&s->pages, &row->table, &row->slots, &s->attention, &queries,
                                      scores.sums || scores.probabilities ? &scores : NULL, &work);
     if (status == KVF_KERNEL_OK)
-        streams_attended(s, chat, stream);
+        streams_attended(s, chat, stream, &s->work[worker]);
     if (status == KVF_KERNEL_OK && s->watch.tell) {
         const struct streams_view view = { stream_of(s, chat, stream), row->table.entries, s->pages, s->attention };
         s->watch.tell(s->watch.user, &view, chat, stream, s->rows[i].position, scores.probabilities, s->slots);

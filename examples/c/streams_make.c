@@ -17,6 +17,7 @@ static void streams_free(struct cache *self)
         free(s->chats[i].lengths);
         free(s->chats[i].streams);
         free(s->chats[i].features);
+        free(s->chats[i].cuts);
     }
     for (int i = 0; s->work && i < threads_count(s->threads); i++) {
         free(s->work[i].scores);
@@ -122,7 +123,8 @@ static int make_arrays(struct streams *s)
         s->chats[i].sequences = calloc(n, sizeof *s->chats[i].sequences);
         s->chats[i].lengths = calloc(n, sizeof *s->chats[i].lengths);
         s->chats[i].streams = calloc(n, sizeof *s->chats[i].streams);
-        if (!s->chats[i].sequences || !s->chats[i].lengths || !s->chats[i].streams)
+        s->chats[i].cuts = calloc(n, sizeof *s->chats[i].cuts);
+        if (!s->chats[i].cuts || !s->chats[i].sequences || !s->chats[i].lengths || !s->chats[i].streams)
             return -1;
     }
     return 0;
@@ -218,6 +220,12 @@ void streams_count(const struct streams *s, int chat, struct streams_usage *usag
         usage->rows += of->rows;
         usage->pages += (of->rows + page - 1) / page;
         usage->needed += (of->live + page - 1) / page;
+        usage->cuts += s->chats[chat].cuts[i].n;
+        usage->mass += s->chats[chat].cuts[i].mass;
+        if (s->chats[chat].cuts[i].mass > usage->greatest * (double)s->chats[chat].cuts[i].n) {
+            usage->greatest = s->chats[chat].cuts[i].mass / (double)s->chats[chat].cuts[i].n;
+            usage->stream = i;
+        }
     }
 }
 

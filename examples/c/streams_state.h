@@ -7,6 +7,12 @@
 
 #include <stdatomic.h>
 
+/* What the evictions of a stream took from the last query's attention. */
+struct streams_cut {
+    long long n;
+    double mass;
+};
+
 /* One text. Its number of streams is that of KV heads of all layers, layer by layer. */
 struct streams_chat {
     int open;
@@ -17,6 +23,7 @@ struct streams_chat {
     uint32_t *lengths;   /* [n] rows that each sequence has room for */
     kvf_stream *streams; /* [n] */
     float *features;     /* of all streams */
+    struct streams_cut *cuts; /* [n] */
 
     /* The step at hand. */
     int count, first;    /* tokens, and the first one's row of the batch */
@@ -108,14 +115,20 @@ static inline float *channel_of(const struct streams *s, const kvf_stream *strea
     return stream->features + (size_t)channel * (size_t)s->slots;
 }
 
-/* Adds what a chat keeps. */
+/* The channel with the last query's attention, summed over the heads of a group, where there is a meter. */
+static inline float *metered(const struct streams *s, const kvf_stream *stream)
+{
+    return channel_of(s, stream, (int)stream->channels - 1);
+}
+
+/* Adds what a chat keeps, and has lost. */
 void streams_count(const struct streams *s, int chat, struct streams_usage *usage);
 
 /* Where the attention of a query at `position` is added up; NULL if the policy does not look. */
 float *streams_sums(const struct streams *s, int chat, int stream, int position, uint32_t *reduce, uint32_t *flags);
 
 /* Once a query has attended, and once keys and values [max_rows][kv heads][dim] of a layer are written: for the policy. */
-void streams_attended(const struct streams *s, int chat, int stream);
+void streams_attended(const struct streams *s, int chat, int stream, const struct streams_work *work);
 void streams_written(const struct streams *s, int layer, const float *k, const float *v);
 
 /* Scores the tokens of the chats of a step, where the policy needs it now. */

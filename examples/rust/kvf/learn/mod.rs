@@ -1,19 +1,21 @@
 //! `kvf train` and `kvf judge`: a learned policy of eviction from recorded attention, and what it loses on another text.
 
+mod judge;
 mod network;
 mod recording;
 mod replay;
 mod samples;
+#[cfg(test)]
+mod tests;
 mod weights;
 
 use std::path::PathBuf;
 use std::thread;
 
 use clap::Args;
-use kvfolio::evict::{Meter, Protected, Random};
 
+pub(crate) use judge::{Judge, judge};
 use recording::Recording;
-use replay::Scores;
 use weights::Weights;
 
 #[derive(Args)]
@@ -33,19 +35,6 @@ pub(crate) struct Train {
     /// What chance begins with
     #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-#[derive(Args)]
-pub(crate) struct Judge {
-    /// Attention over the text to judge on
-    #[arg(long)]
-    recording: PathBuf,
-    /// Weights of kvf train
-    #[arg(long)]
-    weights: Option<PathBuf>,
-    /// Budgets, in tokens of a hundred
-    #[arg(long, value_delimiter = ',', default_value = "25,50", value_parser = clap::value_parser!(u32).range(1..=99))]
-    budgets: Vec<u32>,
 }
 
 pub(crate) fn train(options: &Train) -> Result<String, String> {
@@ -69,79 +58,6 @@ pub(crate) fn train(options: &Train) -> Result<String, String> {
     let networks = networks.into_iter().map(|((weights, _), _)| weights).collect();
     Weights { hidden: options.hidden, networks }.write(&options.out)?;
     text.push_str(&format!("written: {}\n", options.out.display()));
-    Ok(text)
-}
-
-/// A line of the table of `kvf judge`.
-#[derive(Clone, Copy, PartialEq)]
-enum Row {
-    Window,
-    Sinks,
-    Random,
-    H2o,
-    Learned,
-}
-
-impl Row {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::Sinks => "sinks",
-            Self::Random => "random-sinks",
-            Self::H2o => "h2o",
-            Self::Learned => "learned",
-        }
-    }
-
-    /// The first tokens and the newest that always stay.
-    fn protected(self, budget: u32) -> Protected<'static> {
-        let (sinks, recent) = match self {
-            Self::Window => (0, 1),
-            Self::Sinks => (4, 1),
-            Self::H2o => (0, budget / 2),
-            Self::Random | Self::Learned => (4, budget / 2),
-        };
-        Protected { pins: &[], sinks, recent: recent.max(1) }
-    }
-}
-
-pub(crate) fn judge(options: &Judge) -> Result<String, String> {
-    let recording = Recording::read(&options.recording)?;
-    let weights = options.weights.as_deref().map(Weights::read).transpose()?;
-    if weights.as_ref().is_some_and(|weights| weights.networks.len() > 1 && weights.networks.len() != recording.layers)
-    {
-        return Err("the weights are of a model with another number of layers".to_owned());
-    }
-    let mut text = format!("{:<8}{:<14}{:>14}{:>26}\n", "budget", "policy", "evicted mass", "greatest of a layer");
-    for &share in &options.budgets {
-        let budget = (recording.tokens as u64 * u64::from(share) / 100) as u32;
-        for row in [Row::Window, Row::Sinks, Row::Random, Row::H2o, Row::Learned] {
-            if row == Row::Learned && weights.is_none() {
-                continue;
-            }
-            let meters = by_layer(&recording, |layer| {
-                let mut meter = Meter::default();
-                for head in 0..recording.kv_heads {
-                    let stream = (layer * recording.kv_heads + head) as u64;
-                    let scores = match (row, &weights) {
-                        (Row::Random, _) => Scores::Random(Random { seed: 1, stream }),
-                        (Row::H2o, _) => Scores::H2o,
-                        (Row::Learned, Some(weights)) => Scores::Learned(weights.of_layer(layer)?),
-                        _ => Scores::Oldest,
-                    };
-                    let of = recording.head(layer, head);
-                    let how = (scores, &row.protected(budget));
-                    let lost = replay::replay(&of, recording.group, (recording.tokens, budget), how, |_, _| ());
-                    meter = meter.plus(lost.map_err(|error| error.to_string())?);
-                }
-                Ok(meter)
-            })?;
-            let all = meters.iter().fold(Meter::default(), |sum, &meter| sum.plus(meter));
-            let most = meters.iter().map(Meter::mean).fold(0.0, f64::max);
-            text.push_str(&format!("{:<8}{:<14}{:>14.4}{most:>26.4}\n", format!("{share} %"), row.name(), all.mean()));
-        }
-    }
-    text.push_str("Evicted mass: what a query of the full cache pays to tokens that the policy has not; mean over queries and heads.\n");
     Ok(text)
 }
 

@@ -85,7 +85,7 @@ fn initial(samples: &[Sample], hidden: usize, chance: &mut Chance) -> Vec<f32> {
 }
 
 /// Adds the gradient of half the squared error of one sample; gives the error.
-fn backward(weights: &[f32], hidden: usize, sample: &Sample, gradient: &mut [f32]) -> f32 {
+pub(super) fn backward(weights: &[f32], hidden: usize, sample: &Sample, gradient: &mut [f32]) -> f32 {
     let (w1, b1) = (2 * F, 2 * F + hidden * F);
     let (w2, b2) = (b1 + hidden, b1 + 2 * hidden);
     let x: [f32; F] = core::array::from_fn(|i| (sample.features[i] - weights[i]) / weights[F + i]);
