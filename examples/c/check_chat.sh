@@ -78,6 +78,9 @@ random='--model random --raw --evict'
     wrong 'go with --evict' --model random --budget 64 x
     wrong 'budget: at least' $random h2o --budget 8 --recent 6 x
     wrong 'recent: at least 1' $random tova --budget 8 --recent 0 x
+    wrong 'need each other' $random learned --budget 64 x
+    wrong 'need each other' $random h2o --evict-weights "$work/out" --budget 64 x
+    wrong 'no weights' $random learned --evict-weights "$work/out" --budget 64 x
     wrong 'is --evict streaming' $random window --budget 64 --sinks 4 x
     wrong 'does not go with' $random h2o --budget 64 --draft 2 x
     wrong 'at most 64' $random h2o --budget 64 --page 128 x

@@ -3,6 +3,7 @@
  *
  *     kvf-evict [--windows W,P,K,S] [--budgets 25,50] [--rows h2o,...] [--seeds N] [--removal NAME] [--weights FILE]
  *     kvf-evict --pin                                   the pass key, with and without the tokens that state it pinned
+ *     kvf-evict --cost 4096                             what a step costs with so many tokens of PEP 810
  *
  * W   wikitext2-test, tokens 0 to 1023
  * P   pep-0810, tokens 200 to 1223
@@ -17,73 +18,23 @@
 #define _GNU_SOURCE /* memmem */
 
 #include "quality_evict.h"
+#include "quality_evict_options.h"
 
 #include "clock.h"
 #include "file.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { WINDOWS = 4, BUDGETS = 2, DIGITS = 5, KEY = 2, SEEDS = 3 };
-
-static const struct window {
-    char name;
-    const char *file;
-    int begin, count;
-} windows[WINDOWS] = {
-    { 'W', "wikitext2-test.txt", 0, 1024 },
-    { 'P', "pep-0810.txt", 200, 1024 },
-    { 'K', "passkey-a.txt", 0, 0 },
-    { 'S', "wikitext2-test.txt", 0, 512 },
-};
-
-enum row_name { WINDOW, SINKS, RANDOM, GUARDED, H2O, H2O_LAYER, TOVA, SNAPKV, KEYDIFF, KNORM, LEARNED, ROWS };
-
-/* What an independent simulation measured: d, and for K the log-probability. NAN = nothing. */
-static const struct row {
-    const char *name, *policy;
-    int sinks, per_layer; /* -1 = the policy's own */
-    int drawn;            /* 1 = by chance: one line for each seed */
-    double reference[BUDGETS][WINDOWS];
-} rows[ROWS] = {
-    { "window", "window", 0, 0, 0, { { .851, .668, -23.8, .987 }, { .727, .575, -21.5, NAN } } },
-    { "sinks", "streaming", 4, 0, 0, { { .090, .062, -16.0, .102 }, { .031, .022, -15.8, NAN } } },
-    { "random", "random", 0, 0, 1, { { .773, .727, -20.1, .854 }, { .239, .214, -15.5, NAN } } },
-    { "random-sinks", "random", 4, 0, 1, { { .083, .066, -16.3, .107 }, { .036, .029, NAN, NAN } } },
-    { "h2o", "h2o", 0, 0, 0, { { .052, .040, -6.0, .023 }, { .021, .018, -3.5, NAN } } },
-    { "h2o-layer", "h2o", 0, 1, 0, { { .080, .051, -16.1, NAN }, { .031, .011, NAN, NAN } } },
-    { "tova", "tova", 0, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
-    { "snapkv", "snapkv", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
-    { "keydiff", "keydiff", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
-    { "knorm", "knorm", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
-    { "learned", "learned", -1, -1, 0, { { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } } },
-};
-
-struct table {
-    struct loaded loaded;
-    const char *data;
-    const char *windows;
-    int chosen[ROWS], budgets[BUDGETS];
-    int seeds, pin;
-    uint32_t removal;
-    const char *weights_name; /* of the learned policy, NULL = none: no such row */
-    struct evict_weights weights;
-};
+enum { DIGITS = 5 };
 
 /* A line of the table: a row at a budget with a seed. */
 struct lane {
     int row, share, seed;
 };
-
-static int complain(int status, const char *text)
-{
-    fprintf(stderr, "kvf-evict: %s\n", text);
-    return status;
-}
 
 /* Reads and encodes a text, or its first `bytes` bytes. Ends the program where that fails. */
 static int read_text(const struct table *t, const char *name, size_t bytes, int32_t **tokens)
@@ -296,58 +247,24 @@ static int run_pin(const struct table *t)
     return failures;
 }
 
-static int choose_rows(struct table *t, const char *names)
+/* Steps with the chosen policies, and with none. */
+static int run_cost(const struct table *t)
 {
-    for (int r = 0; r < ROWS; r++)
-        t->chosen[r] = names == NULL && (r != LEARNED || t->weights_name);
-    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        const size_t length = strcspn(at, ",");
-        int r = 0;
-        while (r < ROWS && (strlen(rows[r].name) != length || memcmp(rows[r].name, at, length) != 0))
-            r++;
-        if (r == ROWS || (r == LEARNED && !t->weights_name))
-            return -1;
-        t->chosen[r] = 1;
-    }
-    return 0;
-}
+    struct evict_policy policies[ROWS + 1] = { { .kind = EVICT_NONE } };
+    struct error error;
+    int32_t *tokens;
+    const int count = t->cost + 64, all = read_text(t, "pep-0810.txt", 0, &tokens);
+    int n = 1, failures;
 
-static int read_options(struct table *t, int argc, char **argv)
-{
-    static const struct option names[] = { { "windows", 1, NULL, 'w' }, { "budgets", 1, NULL, 'b' },
-                                           { "rows", 1, NULL, 'r' },    { "seeds", 1, NULL, 's' },
-                                           { "removal", 1, NULL, 'm' }, { "pin", 0, NULL, 'p' },
-                                           { "weights", 1, NULL, 'l' }, { NULL, 0, NULL, 0 } };
-    const char *row_names = NULL, *budgets = "25,50", *removal = "compact";
-    int option;
-
-    t->windows = "";
-    t->seeds = SEEDS;
-    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-        switch (option) {
-        case 'w': t->windows = optarg; break;
-        case 'b': budgets = optarg; break;
-        case 'r': row_names = optarg; break;
-        case 's': t->seeds = atoi(optarg); break;
-        case 'm': removal = optarg; break;
-        case 'p': t->pin = 1; break;
-        case 'l': t->weights_name = optarg; break;
-        default: return 2;
-        }
+    for (int r = 0; r < ROWS; r++) {
+        if (t->chosen[r])
+            policies[n++] = policy_of(t, &rows[r], t->cost, 1);
     }
-    if (optind < argc || t->windows[strspn(t->windows, "WPKS,")] || (!*t->windows && !t->pin) || t->seeds < 1 ||
-        t->seeds > 9 || evict_removal_named(removal) < 0)
-        return complain(2, "usage: kvf-evict [--windows W,P,K,S] [--budgets 25,50] [--rows NAME,...] [--seeds 1..9]\n"
-                           "                 [--removal hole|replace|compact] [--pin] [--weights FILE]");
-    t->removal = (uint32_t)evict_removal_named(removal);
-    t->budgets[0] = strstr(budgets, "25") != NULL;
-    t->budgets[1] = strstr(budgets, "50") != NULL;
-    if (!t->budgets[0] && !t->budgets[1])
-        return complain(2, "--budgets takes 25, 50 or 25,50");
-    if (choose_rows(t, row_names) != 0)
-        return complain(2, "--rows takes window, sinks, random, random-sinks, h2o, h2o-layer, tova, snapkv, keydiff, "
-                           "knorm, and learned beside --weights, with commas between them");
-    return 0;
+    if (all < count || count > t->loaded.model.shape.context)
+        return complain(1, "neither the text nor the model has so many tokens");
+    failures = evict_cost(&t->loaded.model, policies, n, tokens, count, &error);
+    free(tokens);
+    return failures < 0 ? complain(1, error.text) : failures;
 }
 
 int main(int argc, char **argv)
@@ -357,7 +274,7 @@ int main(int argc, char **argv)
     struct error error;
     int failures = 0;
 
-    if (read_options(&t, argc, argv) != 0)
+    if (quality_evict_options(&t, argc, argv) != 0)
         return 2;
     t.data = data && *data ? data : "../shared/data";
     model = model && *model ? model : ".cache/SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -376,6 +293,8 @@ int main(int argc, char **argv)
     }
     if (t.pin)
         failures += run_pin(&t);
+    if (t.cost > 0)
+        failures += run_cost(&t);
     evict_weights_free(&t.weights);
     unload(&t.loaded);
     printf("%s: kvf-evict\n", failures ? "FAILED" : "ok");

@@ -8,7 +8,7 @@ use super::slots::{Slots, place};
 /// Keeps the `budget` best tokens: the others of the lowest (score, position) go, what is protected stays. Writes a word per
 /// column to `keep`, in the form of [`Slots::valid`], and gives the number of bits. Scores are one per slot.
 ///
-/// O(live) for each token that goes if they are few; 17 passes over the candidates at most.
+/// One pass over the candidates if few go, 17 at most.
 ///
 /// # Errors
 /// `Recent`, `Pins`, `Budget` of [`Protected::check`]; `Shape` where `scores` or `keep` are too short. Nothing is written then.
@@ -36,7 +36,12 @@ pub fn keep_best_by(
     protected.check(budget)?;
     let candidates = candidates(slots, score, protected);
     let surplus = slots.live.saturating_sub(budget);
-    retain(slots, keep, lowest(&candidates, surplus), candidates)
+    if surplus as usize <= FEW {
+        let lowest = few_lowest(candidates, surplus as usize);
+        return retain(slots, keep, lowest.into_iter().take(surplus as usize).map(|(_, slot)| slot));
+    }
+    let last = lowest(&candidates, surplus);
+    retain(slots, keep, up_to(candidates, last))
 }
 
 /// Keeps what is protected and every token whose score is `threshold` or more; NaN goes. The rest as [`keep_best`]. With
@@ -56,7 +61,7 @@ pub fn keep_above(
         return Err(EvictError::Parameter);
     }
     let candidates = candidates(slots, of_slots(slots, scores)?, protected);
-    retain(slots, keep, key(threshold, 0).checked_sub(1), candidates)
+    retain(slots, keep, up_to(candidates, key(threshold, 0).saturating_sub(1)))
 }
 
 /// Adds to `keep` what `other` keeps: one set for all heads or layers that share a table. Gives the number of bits. O(columns).
@@ -88,15 +93,34 @@ fn candidates<'a>(
     free.map(move |(slot, position)| (key(score(slot, position), position), slot))
 }
 
-/// The key of the `n`-th lowest candidate, none for 0.
-fn lowest(candidates: &(impl Iterator<Item = (u64, u32)> + Clone), n: u32) -> Option<u64> {
-    const FEW: u32 = 4;
-    if n <= FEW {
-        // Keys differ: each pass finds the next one.
-        return (0..n).fold(None, |last, _| {
-            candidates.clone().map(|(key, _)| key).filter(|&key| last.is_none_or(|last| key > last)).min()
-        });
-    }
+/// How many tokens at most go in the usual case: those of a step.
+const FEW: usize = 4;
+
+/// The `n` lowest candidates, ascending, of which there are as many; behind them what has no meaning.
+fn few_lowest(candidates: impl Iterator<Item = (u64, u32)>, n: usize) -> [(u64, u32); FEW] {
+    let mut lowest = [(u64::MAX, u32::MAX); FEW];
+    let mut bound = if n == 0 { 0 } else { u64::MAX };
+    candidates.for_each(|candidate| {
+        if candidate.0 < bound {
+            let mut next = candidate;
+            for at in lowest.iter_mut().take(n) {
+                if next.0 < at.0 {
+                    core::mem::swap(at, &mut next);
+                }
+                bound = at.0;
+            }
+        }
+    });
+    lowest
+}
+
+/// The slots of candidates up to a key.
+fn up_to(candidates: impl Iterator<Item = (u64, u32)>, last: u64) -> impl Iterator<Item = u32> {
+    candidates.filter(move |&(key, _)| key <= last).map(|(_, slot)| slot)
+}
+
+/// The key of the `n`-th lowest candidate.
+fn lowest(candidates: &(impl Iterator<Item = (u64, u32)> + Clone), n: u32) -> u64 {
     // Four bits at a time from the top: in which sixteenth of what is left the wanted one lies.
     let (mut prefix, mut wanted) = (0_u64, n);
     for shift in (0..64_u32).step_by(4).rev() {
@@ -116,26 +140,19 @@ fn lowest(candidates: &(impl Iterator<Item = (u64, u32)> + Clone), n: u32) -> Op
             wanted = wanted.saturating_sub(count);
         }
     }
-    Some(prefix)
+    prefix
 }
 
-/// What is valid, without candidates up to a key.
-fn retain(
-    slots: &Slots<'_>,
-    keep: &mut [u64],
-    last: Option<u64>,
-    candidates: impl Iterator<Item = (u64, u32)>,
-) -> Result<u32, EvictError> {
+/// What is valid, without some slots.
+fn retain(slots: &Slots<'_>, keep: &mut [u64], gone: impl Iterator<Item = u32>) -> Result<u32, EvictError> {
     let columns = slots.columns() as usize;
     let (kept, valid) = keep.get_mut(..columns).zip(slots.valid.get(..columns)).ok_or(EvictError::Shape)?;
     kept.copy_from_slice(valid);
-    if let Some(last) = last {
-        for (_, slot) in candidates.filter(|&(key, _)| key <= last) {
-            let (column, mask) = place(slot, slots.page_tokens);
-            if let Some(word) = kept.get_mut(column) {
-                *word &= !mask;
-            }
+    gone.for_each(|slot| {
+        let (column, mask) = place(slot, slots.page_tokens);
+        if let Some(word) = kept.get_mut(column) {
+            *word &= !mask;
         }
-    }
+    });
     Ok(kept.iter().fold(0, |sum, word| sum.saturating_add(word.count_ones())))
 }
