@@ -34,14 +34,14 @@ pub fn keep_best_by(
     keep: &mut [u64],
 ) -> Result<u32, EvictError> {
     protected.check(budget)?;
-    let candidates = candidates(slots, score, protected);
+    let candidates = Candidates { slots, score, protected };
     let surplus = slots.live.saturating_sub(budget);
     if surplus as usize <= FEW {
-        let lowest = few_lowest(candidates, surplus as usize);
-        return retain(slots, keep, lowest.into_iter().take(surplus as usize).map(|(_, slot)| slot));
+        let lowest = candidates.few_lowest(surplus as usize);
+        return retain(slots, keep, |go| lowest.into_iter().take(surplus as usize).for_each(|(_, slot)| go(slot)));
     }
-    let last = lowest(&candidates, surplus);
-    retain(slots, keep, up_to(candidates, last))
+    let last = candidates.lowest(surplus);
+    retain(slots, keep, |go| candidates.up_to(last, go))
 }
 
 /// Keeps what is protected and every token whose score is `threshold` or more; NaN goes. The rest as [`keep_best`]. With
@@ -60,8 +60,8 @@ pub fn keep_above(
     if threshold.is_nan() {
         return Err(EvictError::Parameter);
     }
-    let candidates = candidates(slots, of_slots(slots, scores)?, protected);
-    retain(slots, keep, up_to(candidates, key(threshold, 0).saturating_sub(1)))
+    let candidates = Candidates { slots, score: of_slots(slots, scores)?, protected };
+    retain(slots, keep, |go| candidates.up_to(key(threshold, 0).saturating_sub(1), go))
 }
 
 /// Adds to `keep` what `other` keeps: one set for all heads or layers that share a table. Gives the number of bits. O(columns).
@@ -82,73 +82,89 @@ fn of_slots<'a>(slots: &Slots<'_>, scores: &'a [f32]) -> Result<impl Fn(u32, u32
     Ok(move |slot: u32, _| scores.get(slot as usize).copied().unwrap_or(f32::NAN))
 }
 
-/// (key, slot) of each live token that is not protected.
-fn candidates<'a>(
-    slots: &Slots<'a>,
-    score: impl Fn(u32, u32) -> f32 + Copy + 'a,
-    protected: &'a Protected<'a>,
-) -> impl Iterator<Item = (u64, u32)> + Clone {
-    let seen = slots.seen;
-    let free = slots.live().filter(move |&(_, position)| !protected.contains(position, seen));
-    free.map(move |(slot, position)| (key(score(slot, position), position), slot))
-}
-
 /// How many tokens at most go in the usual case: those of a step.
 const FEW: usize = 4;
 
-/// The `n` lowest candidates, ascending, of which there are as many; behind them what has no meaning.
-fn few_lowest(candidates: impl Iterator<Item = (u64, u32)>, n: usize) -> [(u64, u32); FEW] {
-    let mut lowest = [(u64::MAX, u32::MAX); FEW];
-    let mut bound = if n == 0 { 0 } else { u64::MAX };
-    candidates.for_each(|candidate| {
-        if candidate.0 < bound {
-            let mut next = candidate;
-            for at in lowest.iter_mut().take(n) {
-                if next.0 < at.0 {
-                    core::mem::swap(at, &mut next);
-                }
-                bound = at.0;
-            }
-        }
-    });
-    lowest
+/// Live tokens that are not protected.
+struct Candidates<'a, S> {
+    slots: &'a Slots<'a>,
+    /// Of slot and position.
+    score: S,
+    protected: &'a Protected<'a>,
 }
 
-/// The slots of candidates up to a key.
-fn up_to(candidates: impl Iterator<Item = (u64, u32)>, last: u64) -> impl Iterator<Item = u32> {
-    candidates.filter(move |&(key, _)| key <= last).map(|(_, slot)| slot)
-}
-
-/// The key of the `n`-th lowest candidate.
-fn lowest(candidates: &(impl Iterator<Item = (u64, u32)> + Clone), n: u32) -> u64 {
-    // Four bits at a time from the top: in which sixteenth of what is left the wanted one lies.
-    let (mut prefix, mut wanted) = (0_u64, n);
-    for shift in (0..64_u32).step_by(4).rev() {
-        let mut counts = [0_u32; 16];
-        let above = u64::MAX.checked_shl(shift.saturating_add(4)).unwrap_or(0);
-        for (key, _) in candidates.clone().filter(|(key, _)| key & above == prefix) {
-            let digit = key.wrapping_shr(shift) & 15;
-            if let Some(count) = counts.get_mut(usize::try_from(digit).unwrap_or(0)) {
-                *count = count.saturating_add(1);
+impl<S: Fn(u32, u32) -> f32> Candidates<'_, S> {
+    /// Calls `each` with key and slot.
+    #[inline]
+    fn for_each(&self, mut each: impl FnMut(u64, u32)) {
+        let seen = self.slots.seen;
+        self.slots.for_each(|slot, position| {
+            if !self.protected.contains(position, seen) {
+                each(key((self.score)(slot, position), position), slot);
             }
-        }
-        for (digit, count) in (0_u64..).zip(counts) {
-            if wanted <= count {
-                prefix |= digit << shift;
-                break;
-            }
-            wanted = wanted.saturating_sub(count);
-        }
+        });
     }
-    prefix
+
+    /// The `n` lowest, ascending, of which there are as many; behind them what has no meaning.
+    fn few_lowest(&self, n: usize) -> [(u64, u32); FEW] {
+        let mut lowest = [(u64::MAX, u32::MAX); FEW];
+        let mut bound = if n == 0 { 0 } else { u64::MAX };
+        self.for_each(|key, slot| {
+            if key < bound {
+                let mut next = (key, slot);
+                for at in lowest.iter_mut().take(n) {
+                    if next.0 < at.0 {
+                        core::mem::swap(at, &mut next);
+                    }
+                    bound = at.0;
+                }
+            }
+        });
+        lowest
+    }
+
+    /// Calls `each` with the slots of keys up to `last`.
+    fn up_to(&self, last: u64, each: &mut dyn FnMut(u32)) {
+        self.for_each(|key, slot| {
+            if key <= last {
+                each(slot);
+            }
+        });
+    }
+
+    /// The `n`-th lowest key.
+    fn lowest(&self, n: u32) -> u64 {
+        // Four bits at a time from the top: in which sixteenth of what is left the wanted one lies.
+        let (mut prefix, mut wanted) = (0_u64, n);
+        for shift in (0..64_u32).step_by(4).rev() {
+            let mut counts = [0_u32; 16];
+            let above = u64::MAX.checked_shl(shift.saturating_add(4)).unwrap_or(0);
+            self.for_each(|key, _| {
+                let digit = key.wrapping_shr(shift) & 15;
+                if key & above == prefix
+                    && let Some(count) = counts.get_mut(digit as usize)
+                {
+                    *count = count.saturating_add(1);
+                }
+            });
+            for (digit, count) in (0_u64..).zip(counts) {
+                if wanted <= count {
+                    prefix |= digit << shift;
+                    break;
+                }
+                wanted = wanted.saturating_sub(count);
+            }
+        }
+        prefix
+    }
 }
 
-/// What is valid, without some slots.
-fn retain(slots: &Slots<'_>, keep: &mut [u64], gone: impl Iterator<Item = u32>) -> Result<u32, EvictError> {
+/// What is valid, without the slots that `gone` tells.
+fn retain(slots: &Slots<'_>, keep: &mut [u64], gone: impl FnOnce(&mut dyn FnMut(u32))) -> Result<u32, EvictError> {
     let columns = slots.columns() as usize;
     let (kept, valid) = keep.get_mut(..columns).zip(slots.valid.get(..columns)).ok_or(EvictError::Shape)?;
     kept.copy_from_slice(valid);
-    gone.for_each(|slot| {
+    gone(&mut |slot| {
         let (column, mask) = place(slot, slots.page_tokens);
         if let Some(word) = kept.get_mut(column) {
             *word &= !mask;
