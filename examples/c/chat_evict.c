@@ -27,6 +27,8 @@ static int read_policy(const struct options *o, int layers, struct evict_weights
     policy->removal = (uint32_t)removal;
     policy->before = o->evict_before;
     policy->seed = o->sampling.seed;
+    if (o->slack >= 0)
+        policy->slack = o->slack;
     if (o->sinks >= 0)
         policy->sinks = o->sinks;
     if (o->recent >= 0)

@@ -95,7 +95,10 @@ static void start(struct run *r, const struct model *model, const struct way *wa
     *r = (struct run){ .model = model };
     draw_weights(&r->weights, model->shape.layers);
     r->n = choose_policies(r, way);
-    config.columns = evict_columns(&r->policies[0], config.page_tokens, CHUNK, most);
+    for (int i = 0; i < r->n; i++) {
+        const int columns = evict_columns(&r->policies[i], config.page_tokens, CHUNK, most);
+        config.columns = columns > config.columns ? columns : config.columns;
+    }
     config.pages = config.columns * r->n * model->shape.layers * model->shape.kv_heads;
     r->threads = threads_new(0);
     r->cache = streams_new(&config, &model->shape, r->threads, &error);

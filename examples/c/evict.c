@@ -42,7 +42,13 @@ struct evict_policy evict_policy_named(const char *name, int budget)
     else if (p.kind != EVICT_STREAMING && p.kind != EVICT_TOVA)
         p.recent = half;
     p.per_layer = p.kind == EVICT_TOVA;
+    p.slack = p.kind >= EVICT_SNAPKV ? EVICT_SLACK : 0;
     return p;
+}
+
+int evict_is_due(const struct evict_policy *p, uint32_t live)
+{
+    return p->kind != EVICT_NONE && live > (uint32_t)(p->budget + p->slack);
 }
 
 void evict_guard(const struct evict_policy *p, kvf_protected *guarded)
@@ -87,7 +93,7 @@ int evict_closes(const struct evict_policy *p, const kvf_stream *stream)
 int evict_columns(const struct evict_policy *p, int page_tokens, int chunk, int most)
 {
     const int all = (most + page_tokens - 1) / page_tokens;
-    const int slots = p->budget + chunk + page_tokens;
+    const int slots = p->budget + p->slack + chunk + page_tokens;
     int columns;
 
     if (p->kind == EVICT_NONE)

@@ -23,6 +23,7 @@ enum evict_kind {
 };
 
 enum {
+    EVICT_SLACK = 15,  /* where all tokens are scored anew before some go: that is once in so many steps and one */
     EVICT_LOOK = 32,   /* SnapKV: queries that are looked at */
     EVICT_SMOOTH = 5   /* SnapKV: neighbours, by the mean */
 };
@@ -30,6 +31,7 @@ enum {
 struct evict_policy {
     enum evict_kind kind;
     int budget;       /* tokens that each KV head of a layer keeps, the newest included; 0 with EVICT_NONE only */
+    int slack;        /* tokens above the budget that are let come before all of them go at once */
     int sinks;        /* first tokens that always stay */
     int recent;       /* newest tokens that always stay */
     int per_layer;    /* 1 = one kept set for all heads of a layer, by the sum of their scores */
@@ -51,6 +53,9 @@ extern const char evict_names[], evict_removal_names[];
 
 /* KVF_REMOVE_* by name; -1 if there is no such name. */
 int evict_removal_named(const char *name);
+
+/* Whether a stream with so many live tokens is over what it may have. */
+int evict_is_due(const struct evict_policy *policy, uint32_t live);
 
 /* What no score can evict. `guarded` borrows from the policy. */
 void evict_guard(const struct evict_policy *policy, kvf_protected *guarded);

@@ -93,9 +93,10 @@ static void evict(struct evict_sim *sim)
     const int step = sim->policy.per_layer ? sim->shape.kv_heads : 1;
 
     for (int l = 0; l < sim->n; l += step) {
-        if (sim->policy.kind != EVICT_NONE && sim->lists[l].n > sim->policy.budget)
-            sim->cuts += step;
-        while (sim->policy.kind != EVICT_NONE && sim->lists[l].n > sim->policy.budget) {
+        if (sim->policy.kind == EVICT_NONE || sim->lists[l].n <= sim->policy.budget + sim->policy.slack)
+            continue;
+        sim->cuts += step;
+        while (sim->lists[l].n > sim->policy.budget) {
             int worst = -1;
             for (int at = 0; at < sim->lists[l].n; at++) {
                 if (!is_protected(sim, sim->lists[l].tokens[at].position) &&

@@ -38,6 +38,7 @@ const char options_usage[] =
     "                    tova, snapkv, keydiff, knorm or learned\n"
     "  --evict-weights F weights of the learned policy (make learn)\n"
     "  --budget N        tokens, the newest one included\n"
+    "  --slack N         tokens above the budget before all of them go at once (default 0, or 15)\n"
     "  --sinks S         first tokens that stay (default 4; window: 0)\n"
     "  --recent R        newest tokens that stay (default: what the policy needs)\n"
     "  --removal WAY     hole, replace (new tokens take the place of old ones) or compact (default)\n"
@@ -51,7 +52,7 @@ const char options_usage[] =
 
 enum { MODEL = 256, FILE_OF, SYSTEM, RAW, MAX_NEW, SAMPLES, TEMPERATURE, TOP_P, SEED, PAGE, PAGES, KV, KV_LAYER,
        KV_EXACT_AS, KV_SINKS, BATCH, CHUNK, DRAFT, THREADS, CONTIGUOUS, QUIET, HELP,
-       EVICT, WEIGHTS, BUDGET, SINKS, RECENT, REMOVAL, BEFORE, METER, ENDLESS };
+       EVICT, WEIGHTS, BUDGET, SLACK, SINKS, RECENT, REMOVAL, BEFORE, METER, ENDLESS };
 
 static const struct option names[] = {
     { "model", 1, NULL, MODEL },     { "prompts", 1, NULL, FILE_OF },     { "system", 1, NULL, SYSTEM },
@@ -64,7 +65,7 @@ static const struct option names[] = {
     { "help", 0, NULL, HELP },       { "evict", 1, NULL, EVICT },         { "budget", 1, NULL, BUDGET },
     { "sinks", 1, NULL, SINKS },     { "recent", 1, NULL, RECENT },       { "removal", 1, NULL, REMOVAL },
     { "evict-before", 0, NULL, BEFORE }, { "evict-weights", 1, NULL, WEIGHTS }, { "endless", 0, NULL, ENDLESS },
-    { "meter", 0, NULL, METER }, { NULL, 0, NULL, 0 },
+    { "meter", 0, NULL, METER },     { "slack", 1, NULL, SLACK },         { NULL, 0, NULL, 0 },
 };
 
 /* Reads a whole number from `low` to `high`. */
@@ -146,6 +147,7 @@ static int read_option(struct options *o, int option, struct error *error)
     case EVICT:       o->evict = optarg; return 0;
     case WEIGHTS:     o->evict_weights = optarg; return 0;
     case BUDGET:      return whole("budget", 1, 1 << 20, &o->budget, error);
+    case SLACK:       return whole("slack", 0, 1 << 16, &o->slack, error);
     case SINKS:       return whole("sinks", 0, 1 << 20, &o->sinks, error);
     case RECENT:      return whole("recent", 0, 1 << 20, &o->recent, error);
     case REMOVAL:     o->removal = optarg; return 0;
@@ -163,7 +165,7 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
 
     *o = (struct options){
         .model = getenv("KVF_MODEL"), .pages = 512, .chunk = 64,
-        .batch = 16, .samples = 1, .max_new = 128, .sinks = -1, .recent = -1,
+        .batch = 16, .samples = 1, .max_new = 128, .slack = -1, .sinks = -1, .recent = -1,
         .system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
         .sampling = { .temperature = 0.0f, .top_p = 1.0f, .seed = 1 },
     };
@@ -181,9 +183,9 @@ int options_read(struct options *o, int argc, char **argv, struct error *error)
     }
     o->prompts = argv + optind;
     o->n_prompts = argc - optind;
-    if (!o->evict && (o->budget > 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before ||
+    if (!o->evict && (o->budget > 0 || o->slack >= 0 || o->sinks >= 0 || o->recent >= 0 || o->removal || o->evict_before ||
                       o->evict_weights || o->meter))
-        return fail(error, "--budget, --sinks, --recent, --removal, --evict-before, --evict-weights and --meter go with "
+        return fail(error, "--budget, --slack, --sinks, --recent, --removal, --evict-before, --evict-weights and --meter go with "
                            "--evict");
     if (o->file && o->n_prompts > 0)
         return fail(error, "prompts come from --prompts or from the command line, not from both");

@@ -21,7 +21,7 @@ struct options {
     const char *evict;     /* the name of a policy, NULL = all tokens stay */
     const char *removal;
     const char *evict_weights; /* a path, NULL = none */
-    int budget, sinks, recent; /* -1 = the policy's own; budget 0 = not given */
+    int budget, slack, sinks, recent; /* -1 = the policy's own; budget 0 = not given */
     int evict_before, meter;
     int quiet;             /* 1 = no table at the end */
     struct sampling sampling;

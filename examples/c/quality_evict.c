@@ -58,6 +58,7 @@ static struct evict_policy policy_of(const struct table *t, const struct row *ro
     struct evict_policy policy = evict_policy_named(row->policy, budget);
 
     policy.before = policy.redraw = 1;
+    policy.slack = 0;
     policy.removal = t->removal;
     policy.seed = (uint64_t)seed;
     policy.weights = &t->weights;
@@ -258,7 +259,8 @@ static int run_cost(const struct table *t)
 
     for (int r = 0; r < ROWS; r++) {
         if (t->chosen[r])
-            policies[n++] = policy_of(t, &rows[r], t->cost, 1);
+            policies[n++] = evict_policy_named(rows[r].policy, t->cost);
+        policies[n - 1].weights = &t->weights;
     }
     if (all < count || count > t->loaded.model.shape.context)
         return complain(1, "neither the text nor the model has so many tokens");

@@ -141,7 +141,7 @@ static void score_range(void *context, int first, int last, int worker)
         int is_kernel = 0;
         int32_t status = 0;
 
-        if (policy->kind == EVICT_NONE || of->live + (uint32_t)policy->before <= (uint32_t)policy->budget)
+        if (!evict_is_due(policy, of->live + (uint32_t)policy->before))
             continue; /* nothing is about to go */
         if (policy->kind == EVICT_RANDOM)
             status = kvf_evict_random_scores(of, policy->redraw ? random_bits(policy->seed, of->seen) : policy->seed,
@@ -234,8 +234,7 @@ static void evict_range(void *context, int first, int last, int worker, int befo
     for (int item = first; item < last; item++) {
         const int chat = s->step_chats[item / layers], layer = item % layers;
         const struct evict_policy *policy = &s->chats[chat].policy;
-        if (policy->kind != EVICT_NONE && policy->before == before &&
-            stream_of(s, chat, layer * heads)->live > (uint32_t)policy->budget)
+        if (policy->before == before && evict_is_due(policy, stream_of(s, chat, layer * heads)->live))
             streams_failed(s, evict_layer(s, chat, layer, &s->work[worker]), 0);
     }
 }
