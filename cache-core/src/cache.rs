@@ -10,6 +10,7 @@ use crate::events::{Event, Events};
 use crate::group::Group;
 use crate::ids::{GroupId, NamespaceId, PageId, PoolId, SequenceId, Tick};
 use crate::index::{INDEX, Index, IndexArrays};
+use crate::keychain::KeyChain;
 use crate::limits::Limits;
 use crate::mem::{IndexSlots, Slots, bump};
 use crate::namespace::{NamespaceKey, Namespaces};
@@ -186,11 +187,8 @@ impl<'m> Cache<'m> {
         if !self.index.has_keys() {
             return;
         }
-        let key = self.spaces.key(slot);
-        let [a, b, c, d] = key.tenant;
-        let words = [a, b, c, d, key.model, key.adapter, key.adapter_generation, key.format].map(u64::to_le);
-        let hash = xxhash_rust::xxh3::xxh3_64_with_seed(bytemuck::cast_slice(&words), self.seed);
-        self.index.set_root_key(self.pages.root(slot), hash.max(1));
+        let root = KeyChain::new(&self.spaces.key(slot), self.seed);
+        self.index.set_root_key(self.pages.root(slot), root.key());
     }
 
     /// Moves time on. Leases and ticket deadlines below `tick` end.

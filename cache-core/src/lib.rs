@@ -91,6 +91,7 @@ mod fork;
 mod group;
 mod ids;
 mod index;
+mod keychain;
 mod keys;
 pub mod layout;
 mod limits;
@@ -131,6 +132,9 @@ pub use events::{Event, EventKind};
 pub use export::{CsrReport, DeltaReport, RingReport, RowDelta, RowQuery};
 pub use ids::{GroupId, LeaseId, NamespaceId, PageId, PoolId, SequenceId, Tick, TicketId, TokenId, TransferId};
 pub use index::MediaSpan;
+pub use keychain::KeyChain;
+#[cfg(feature = "sha256")]
+pub use keychain::Sha256KeyChain;
 pub use matching::{Hit, OpenParams, Prompt};
 pub use namespace::NamespaceKey;
 pub use plan::{Accept, GroupNeed, PageCopy, PlanReport};

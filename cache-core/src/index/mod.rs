@@ -24,6 +24,7 @@ pub(crate) use resume::Resume;
 
 use crate::config::IndexKind;
 use crate::events::{Event, EventKind};
+use crate::keychain::hash_tokens;
 use crate::limits::Limits;
 use crate::mem::IndexSlots;
 use crate::pages::{NULL, Pages};
@@ -332,10 +333,10 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Exported key of a node: `xxh3_64(tokens, seed = key of the parent)`, the spans that begin in it folded in after.
+    /// Exported key of a node, as [`crate::KeyChain`] makes it.
     fn key_of(&self, parent: u32, tokens: &[u32], parts: u32) -> u64 {
         let mut key =
-            probe::hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
+            hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
         for part in self.parts.list(parts) {
             key = part.hash(key);
         }

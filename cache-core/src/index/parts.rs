@@ -21,7 +21,7 @@ pub struct MediaSpan {
 crate::records::zero!(MediaSpan { start, length, digest });
 
 impl MediaSpan {
-    pub(super) fn hash(&self, seed: u64) -> u64 {
+    pub(crate) fn hash(&self, seed: u64) -> u64 {
         let [a, b, c, d] = self.digest;
         let place = u64::from(self.start) << 32 | u64::from(self.length);
         [place, a, b, c, d].into_iter().fold(seed, |key, word| {
@@ -30,7 +30,7 @@ impl MediaSpan {
         })
     }
 
-    fn begins_in(&self, start: u32, tokens: u32) -> bool {
+    pub(crate) fn begins_in(&self, start: u32, tokens: u32) -> bool {
         self.start >= start && self.start.wrapping_sub(start) < tokens
     }
 }

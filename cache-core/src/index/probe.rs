@@ -5,6 +5,7 @@
 //! leaving no markers, without hashing any of them. An entry only proposes a page; `is_page` decides.
 
 use super::{Index, Spans};
+use crate::keychain::hash_tokens;
 use crate::pages::{NULL, Pages};
 
 const PAGE_BITS: u32 = 25;
@@ -14,20 +15,6 @@ const FAR: u32 = (1 << (32 - PAGE_BITS)) - 1;
 
 /// Under this seed unit tests give all pages one hash.
 const CONSTANT: u64 = u64::MAX;
-
-/// Hashes a page of tokens, as little-endian bytes.
-#[inline]
-pub(super) fn hash_tokens(tokens: &[u32], seed: u64) -> u64 {
-    if cfg!(target_endian = "little") {
-        return xxhash_rust::xxh3::xxh3_64_with_seed(bytemuck::cast_slice(tokens), seed);
-    }
-    let mut little = [0_u32; 256];
-    for (slot, token) in little.iter_mut().zip(tokens) {
-        *slot = token.to_le();
-    }
-    let bytes: &[u8] = bytemuck::cast_slice(&little);
-    xxhash_rust::xxh3::xxh3_64_with_seed(bytes.get(..tokens.len().saturating_mul(4)).unwrap_or(bytes), seed)
-}
 
 /// The slots of the table as a ring.
 #[derive(Clone, Copy)]
