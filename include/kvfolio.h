@@ -1791,6 +1791,47 @@ float kvf_evict_mass_of_lse(float kept, float all);
 kvf_status kvf_evict_output_error(float mass, const float *kept, const float *evicted, size_t n,
                                   float *error);
 
+/* =================================================================================================
+ * 22. Keys of pages
+ *
+ * What others know pages by: chained hashes of tokens, made without a cache. A router that hashes a
+ * prompt as a cache does finds in that cache's events which pages it holds. Everything hashed is
+ * little-endian.
+ * ================================================================================================= */
+
+#define KVF_KEY_BYTES 32 /* Bytes of a long key. */
+
+/*
+ * The key before the first page of a namespace, for a cache with this seed: xxh3-64 of the 64 bytes
+ * of tenant, model, adapter, adapter_generation and format, with the seed; 1 for 0. O(1).
+ */
+kvf_status kvf_keychain_begin(const kvf_namespace_key *ns_key, uint64_t seed, uint64_t *key);
+
+/*
+ * The key of the page with these tokens, 1 to 256, that begins at token `start` behind the page
+ * with key `parent`, as kvf_event has it: xxh3-64 of the tokens, 4 bytes each, with the parent for
+ * a seed; then, for each span that begins in the page and for each word w of start * 2^32 + length
+ * and digest[4], k = (k ^ w) * 0x9e3779b97f4a7c15, k = k ^ (k >> 29); 1 for 0. `spans` ascend. O(n
+ * + n_spans).
+ */
+kvf_status kvf_keychain_next(uint64_t parent, uint32_t start, const kvf_token *tokens, size_t n,
+                             const kvf_media_span *spans, size_t n_spans, uint64_t *key);
+
+/*
+ * The long key [KVF_KEY_BYTES] before the first page of a namespace: SHA-256 of "kvfolio key 1", a
+ * zero byte, and the 64 bytes that kvf_keychain_begin hashes. For stores that many write to. O(1).
+ */
+kvf_status kvf_keychain_begin_long(const kvf_namespace_key *ns_key, uint8_t *key);
+
+/*
+ * The long key of a page: SHA-256 of `parent` [KVF_KEY_BYTES], the number of tokens (4 bytes), the
+ * tokens, the number of spans that begin in the page (4 bytes), and their start, length and digest.
+ * `key` [KVF_KEY_BYTES] may be `parent`. Arguments as for kvf_keychain_next. O(n + n_spans).
+ */
+kvf_status kvf_keychain_next_long(const uint8_t *parent, uint32_t start, const kvf_token *tokens,
+                                  size_t n, const kvf_media_span *spans, size_t n_spans,
+                                  uint8_t *key);
+
 #ifdef __cplusplus
 }
 #endif

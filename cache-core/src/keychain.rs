@@ -93,7 +93,8 @@ impl Sha256KeyChain {
     pub fn new(namespace: &NamespaceKey) -> Self {
         use sha2::Digest;
         let words = words_of(namespace);
-        let hash = sha2::Sha256::new().chain_update(b"kvfolio key 1\0").chain_update(bytemuck::cast_slice::<u64, u8>(&words));
+        let hash =
+            sha2::Sha256::new().chain_update(b"kvfolio key 1\0").chain_update(bytemuck::cast_slice::<u64, u8>(&words));
         Self { key: hash.finalize().into(), len: 0 }
     }
 

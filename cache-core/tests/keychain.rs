@@ -1,8 +1,8 @@
 //! Keys of pages: those of Python (`vectors/keychain.py`), and those that a cache puts into its events.
 
 use kvfolio::{
-    Cache, CloseMode, Config, Event, GroupConfig, KeyChain, MediaSpan, NamespaceKey, OpenParams, OwnedStorage, PoolConfig,
-    Sha256KeyChain,
+    Cache, CloseMode, Config, Event, GroupConfig, KeyChain, MediaSpan, NamespaceKey, OpenParams, OwnedStorage,
+    PoolConfig, Sha256KeyChain,
 };
 use serde_json::Value;
 
@@ -30,7 +30,8 @@ fn vectors() -> Vec<Vector> {
     let all: Value = serde_json::from_str(include_str!("vectors/keychain.json")).unwrap();
     let list = |value: &Value| value.as_array().unwrap().clone();
     let number = |value: &Value| u32::try_from(value.as_u64().unwrap()).unwrap();
-    let span = |span: &Value| MediaSpan { start: number(&span[0]), length: number(&span[1]), digest: four(&list(&span[2])) };
+    let span =
+        |span: &Value| MediaSpan { start: number(&span[0]), length: number(&span[1]), digest: four(&list(&span[2])) };
     let vector = |vector: &Value| {
         let words = list(&vector["namespace"]);
         Vector {
@@ -63,7 +64,8 @@ fn keys_are_those_of_python() {
         assert_eq!(pages.len(), vector.xxh3_64.len());
         for (page, (key, digest)) in pages.zip(vector.xxh3_64.iter().zip(&vector.sha256)) {
             // A chain goes on from a key that was kept.
-            let mut again = (KeyChain::from_key(short.key(), short.len()), Sha256KeyChain::from_key(long.key(), long.len()));
+            let mut again =
+                (KeyChain::from_key(short.key(), short.len()), Sha256KeyChain::from_key(long.key(), long.len()));
             assert_eq!(short.page(page, &vector.spans), *key);
             assert_eq!(again.0.page(page, &vector.spans), *key);
             let bytes = long.page(page, &vector.spans);

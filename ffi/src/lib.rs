@@ -60,6 +60,8 @@ pub mod io;
 pub mod keep;
 #[cfg(feature = "evict")]
 pub mod key_scores;
+#[cfg(feature = "keychain")]
+pub mod keychain;
 #[cfg(feature = "evict")]
 pub mod losses;
 #[cfg(feature = "layout")]
@@ -94,6 +96,8 @@ pub use io::*;
 pub use keep::*;
 #[cfg(feature = "evict")]
 pub use key_scores::*;
+#[cfg(feature = "keychain")]
+pub use keychain::*;
 #[cfg(feature = "evict")]
 pub use losses::*;
 #[cfg(feature = "layout")]

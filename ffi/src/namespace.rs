@@ -23,17 +23,7 @@ pub unsafe extern "C" fn kvf_namespace_open(
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
         // SAFETY: rule (a).
-        let (key, ns, shortage) = unsafe { (ptr::input(key)?, ptr::out(ns)?, ptr::optional_output(shortage)?) };
-        if key.reserved != 0 {
-            return Err(Status(KVF_ERR_UNSUPPORTED));
-        }
-        let key = NamespaceKey {
-            tenant: key.tenant,
-            model: key.model,
-            adapter: key.adapter,
-            adapter_generation: key.adapter_generation,
-            format: key.format,
-        };
+        let (key, ns, shortage) = unsafe { (read_key(key)?, ptr::out(ns)?, ptr::optional_output(shortage)?) };
         ns.set(explain(cache.cache.namespace_open(&key), shortage)?.to_bits());
         Ok(())
     };
@@ -94,4 +84,23 @@ pub unsafe extern "C" fn kvf_namespace_clear_all(cache: *mut kvf_cache) -> kvf_s
         Ok(cache.cache.clear(None)?)
     };
     answer(clear())
+}
+
+/// A namespace's identity.
+///
+/// # Safety
+/// Rule (a).
+pub(crate) unsafe fn read_key(key: *const kvf_namespace_key) -> Result<NamespaceKey, Status> {
+    // SAFETY: the caller's.
+    let key = unsafe { ptr::input(key) }?;
+    if key.reserved != 0 {
+        return Err(Status(KVF_ERR_UNSUPPORTED));
+    }
+    Ok(NamespaceKey {
+        tenant: key.tenant,
+        model: key.model,
+        adapter: key.adapter,
+        adapter_generation: key.adapter_generation,
+        format: key.format,
+    })
 }

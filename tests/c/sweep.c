@@ -218,7 +218,8 @@ static void begin(enum state state)
 static kvf_config in_cfg;
 static kvf_prompt in_prompt;
 static kvf_open_params in_params;
-static kvf_namespace_key in_key;
+static kvf_namespace_key in_key, in_ns_key;
+static uint8_t in_parent[KVF_KEY_BYTES];
 static const uint32_t *in_tokens = w.tokens;
 static const uint32_t in_columns[1] = {0};
 static kvf_media_span in_spans[1];
@@ -306,7 +307,7 @@ static void inputs(void)
     in_cfg = config();
     in_prompt = prompt();
     in_params = params;
-    in_key = key;
+    in_key = in_ns_key = key;
     in_spans[0] = span;
     in_items[0] = item;
     in_accepts[0] = accept;

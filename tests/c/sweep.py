@@ -132,6 +132,11 @@ ROWS = {
     "kvf_budget_by_head_scores": (IDLE, {"streams": "in[2]", "channel": "0", "mean": "3", "floor": "3", "guarded": "in",
                                          "budgets": "out[2]"}, {}),
     "kvf_evict_mass_of_row": (IDLE, {"stream": "in", "probabilities": "in[9]", "keep": "in[3]"}, {}),
+    "kvf_keychain_begin": (IDLE, {"ns_key": "in", "seed": "7"}, {}),
+    "kvf_keychain_next": (IDLE, {"parent": "7", "start": "4", "tokens": "in[2]", "spans": "in[1]", "n_spans": "1"}, {}),
+    "kvf_keychain_begin_long": (IDLE, {"ns_key": "in", "key": "out[32]"}, {}),
+    "kvf_keychain_next_long": (IDLE, {"parent": "in[32]", "start": "4", "tokens": "in[2]", "spans": "in[1]",
+                                        "n_spans": "1", "key": "out[32]"}, {}),
     "kvf_evict_output_error": (IDLE, {"mass": "0.5f", "kept": "in[4]", "evicted": "in[4]", "error": "out[4]"}, {}),
 }
 # Of every struct of this type, whoever takes it: statements behind its name.
@@ -311,6 +316,11 @@ WRONG = {
         "-> in_streams[1].rows = 17": ARGUMENT, "-> in_streams[1].struct_size = 9": "KVF_ERR_STRUCT_SIZE",
         "-> in_streams[0].features = NULL": NULL, "-> in_streams[1].reserved = 1": UNSUPPORTED,
     },
+    ("kvf_keychain_begin", "ns_key"): {"-> in_ns_key.reserved = 1": UNSUPPORTED},
+    ("kvf_keychain_begin_long", "ns_key"): {"-> in_ns_key.reserved = 1": UNSUPPORTED},
+    ("kvf_keychain_next", "n"): {"0": ARGUMENT},
+    ("kvf_keychain_next_long", "n"): {"0": ARGUMENT},
+    ("kvf_keychain_next", "n_spans"): {"SIZE_MAX": SIZE},
     ("kvf_seq_add_spans", "spans"): {"-> in_spans[0].length = 0": ARGUMENT, "-> in_spans[0].start = 0": ARGUMENT},
 }
 HANDLES = {"kvf_seq", "kvf_ticket", "kvf_namespace", "kvf_transfer", "kvf_lease"}

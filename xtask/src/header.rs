@@ -37,6 +37,7 @@ const SECTIONS: &[&str] = &[
     "key_scores",
     "budgets",
     "losses",
+    "keychain",
 ];
 /// Files of `ffi/src` that have types, in the order of the header.
 const TYPES: &[&str] = &["types", "reports", "formats", "eviction"];

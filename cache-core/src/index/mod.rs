@@ -335,8 +335,7 @@ impl<'m> Index<'m> {
 
     /// Exported key of a node, as [`crate::KeyChain`] makes it.
     fn key_of(&self, parent: u32, tokens: &[u32], parts: u32) -> u64 {
-        let mut key =
-            hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
+        let mut key = hash_tokens(tokens, if self.keys.get(parent) == 0 { self.seed } else { self.keys.get(parent) });
         for part in self.parts.list(parts) {
             key = part.hash(key);
         }
