@@ -21,6 +21,17 @@ unit() {
     cargo test -q -p kvfolio --all-features --doc
     cargo test -q --release -p kvfolio --all-features --lib --tests
 }
+# The keys of pages that committed vectors hold, once more by Python.
+keys() {
+    local packages=target/python
+    if ! python3 -m pip install -q --root-user-action ignore --target "$packages" xxhash; then
+        [ "${CI:-}" != true ] || return 1
+        echo "skipped: keys: no xxhash for Python"
+        return 0
+    fi
+    PYTHONPATH="$packages" python3 cache-core/tests/vectors/keychain.py | cmp - cache-core/tests/vectors/keychain.json
+    echo "keys of pages: Python gives the vectors"
+}
 cases() { cargo run -q --release -p kvfolio-tests --bin kvf-replay -- tests/cases/*.kvt; }
 soak() { cargo run -q --release -p kvfolio-tests --bin kvf-soak; }
 # Without an index: the same cases and random programs, with ids of 32 bits and of 16; both must end with the same digests.
@@ -72,7 +83,7 @@ if [ "${CI:-}" = true ] && [ ! -d "$KVF_DATA" ]; then
 fi
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] || steps=(
-    tools style docs unit cases soak noindex gates fuzz faults package firmware kernels engine growth instructions
+    tools style docs unit keys cases soak noindex gates fuzz faults package firmware kernels engine growth instructions
     workloads traces
 )
 for step in "${steps[@]}"; do
