@@ -6,7 +6,7 @@ use kvfolio::{
 };
 use serde_json::Value;
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn core::error::Error>;
 
 struct Vector {
     namespace: NamespaceKey,
