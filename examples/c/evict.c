@@ -42,8 +42,13 @@ struct evict_policy evict_policy_named(const char *name, int budget)
     else if (p.kind != EVICT_STREAMING && p.kind != EVICT_TOVA)
         p.recent = half;
     p.per_layer = p.kind == EVICT_TOVA;
-    p.slack = p.kind >= EVICT_SNAPKV ? EVICT_SLACK : 0;
+    p.slack = evict_scores_anew(&p) && p.kind != EVICT_RANDOM ? EVICT_SLACK : 0;
     return p;
+}
+
+int evict_scores_anew(const struct evict_policy *p)
+{
+    return p->kind == EVICT_RANDOM || p->kind >= EVICT_SNAPKV;
 }
 
 int evict_is_due(const struct evict_policy *p, uint32_t live)

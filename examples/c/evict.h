@@ -54,6 +54,9 @@ extern const char evict_names[], evict_removal_names[];
 /* KVF_REMOVE_* by name; -1 if there is no such name. */
 int evict_removal_named(const char *name);
 
+/* Whether scores are made of all tokens before some go; else attention adds them up, or the oldest go. */
+int evict_scores_anew(const struct evict_policy *policy);
+
 /* Whether a stream with so many live tokens is over what it may have. */
 int evict_is_due(const struct evict_policy *policy, uint32_t live);
 

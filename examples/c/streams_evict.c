@@ -156,8 +156,25 @@ static void score_range(void *context, int first, int last, int worker)
     }
 }
 
+/*
+ * Whether a chat of the step is about to lose tokens by scores that attention has not written: most often none is, and
+ * waking threads costs more than to ask.
+ */
+static int is_scoring_due(const struct streams *s)
+{
+    for (int i = 0; i < s->n_chats; i++) {
+        const struct evict_policy *policy = &s->chats[s->step_chats[i]].policy;
+        if (evict_scores_anew(policy) &&
+            evict_is_due(policy, stream_of(s, s->step_chats[i], 0)->live + (uint32_t)policy->before))
+            return 1;
+    }
+    return 0;
+}
+
 int streams_score(struct streams *s, struct error *error)
 {
+    if (!is_scoring_due(s))
+        return 0;
     parallel_for(s->threads, s->n_chats * s->n, 1, score_range, s);
     return streams_check(s, "scoring", error);
 }
@@ -342,10 +359,22 @@ static int give_back(struct streams *s, int chat, struct error *error)
     return 0;
 }
 
+/* Whether holes of any stream of the step are to be closed. */
+static int is_tidying_due(const struct streams *s)
+{
+    for (int item = 0; item < s->n_chats * s->n; item++) {
+        const int chat = s->step_chats[item / s->n];
+        if (evict_closes(&s->chats[chat].policy, stream_of(s, chat, item % s->n)))
+            return 1;
+    }
+    return 0;
+}
+
 int streams_tidy(struct streams *s, struct error *error)
 {
     atomic_store(&s->shifted, 0);
-    parallel_for(s->threads, s->n_chats * s->n, 8, tidy_range, s);
+    if (is_tidying_due(s))
+        parallel_for(s->threads, s->n_chats * s->n, 8, tidy_range, s);
     s->moved += atomic_load(&s->shifted);
     if (streams_check(s, "compaction", error) != 0)
         return -1;
