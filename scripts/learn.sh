@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 export KVF_DATA="${KVF_DATA:-$PWD/../shared/data}"
 tokens=${1:-1024}
 out=build/learn
+[ "$tokens" = 1024 ] || out=build/learn-$tokens
 model=${KVF_MODEL:-.cache/SmolLM2-135M-Instruct.Q4_1.gguf}
 
 if [ -d "$KVF_DATA" ] || [ "${CI:-}" = true ]; then scripts/fetch_model.sh >/dev/null; fi

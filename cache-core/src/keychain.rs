@@ -19,7 +19,7 @@ use crate::namespace::NamespaceKey;
 /// let mut chain = KeyChain::new(&NamespaceKey::default(), 7);
 /// let first = chain.page(&[1, 2, 3, 4], &[]);
 /// let second = chain.page(&[5, 6, 7, 8], &[]);
-/// assert_eq!(chain.len(), 8);
+/// assert_eq!(chain.tokens(), 8);
 /// // The same tokens behind others are another page.
 /// assert_ne!(first, KeyChain::new(&NamespaceKey::default(), 7).page(&[5, 6, 7, 8], &[]));
 /// assert_ne!(first, second);
@@ -44,7 +44,7 @@ impl KeyChain {
         Self { key, len }
     }
 
-    /// The key of the next page, which has these tokens. Of `spans`, in ascending order, those count that begin in it; their
+    /// The key of the next page, which has these tokens, 1 to 256. Of `spans`, in ascending order, those count that begin in it; their
     /// starts are from the beginning of the sequence. O(tokens + spans).
     pub fn page(&mut self, tokens: &[u32], spans: &[MediaSpan]) -> u64 {
         let count = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
@@ -63,14 +63,8 @@ impl KeyChain {
 
     /// Tokens so far.
     #[must_use]
-    pub const fn len(&self) -> u32 {
+    pub const fn tokens(&self) -> u32 {
         self.len
-    }
-
-    /// Whether no page has come yet.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 }
 
@@ -130,14 +124,8 @@ impl Sha256KeyChain {
 
     /// Tokens so far.
     #[must_use]
-    pub const fn len(&self) -> u32 {
+    pub const fn tokens(&self) -> u32 {
         self.len
-    }
-
-    /// Whether no page has come yet.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 }
 

@@ -65,7 +65,7 @@ fn keys_are_those_of_python() {
         for (page, (key, digest)) in pages.zip(vector.xxh3_64.iter().zip(&vector.sha256)) {
             // A chain goes on from a key that was kept.
             let mut again =
-                (KeyChain::from_key(short.key(), short.len()), Sha256KeyChain::from_key(long.key(), long.len()));
+                (KeyChain::from_key(short.key(), short.tokens()), Sha256KeyChain::from_key(long.key(), long.tokens()));
             assert_eq!(short.page(page, &vector.spans), *key);
             assert_eq!(again.0.page(page, &vector.spans), *key);
             let bytes = long.page(page, &vector.spans);

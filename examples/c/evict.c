@@ -90,8 +90,8 @@ int evict_closes(const struct evict_policy *p, const kvf_stream *stream)
 
     if (p->removal == KVF_REMOVE_COMPACT) /* all of the row moves at most, once for a page's worth of tokens */
         return stream->rows - stream->live >= stream->page_tokens;
-    if (p->removal == KVF_REMOVE_HOLE)
-        kvf_stream_is_sparse(stream, 50, &sparse, NULL);
+    if (p->removal == KVF_REMOVE_HOLE && kvf_stream_is_sparse(stream, 50, &sparse, NULL) != KVF_OK)
+        return 1; /* closing them says what is wrong */
     return (int)sparse;
 }
 

@@ -69,8 +69,12 @@ static int run(const struct model *model, const struct evict_policy *policy, con
     struct engine *engine = threads ? engine_new(model, threads, CHUNK, error) : NULL;
     struct cache *cache = engine ? streams_new(&config, &model->shape, threads, error) : NULL;
     float *logits = malloc((size_t)model->shape.vocab * sizeof *logits);
-    const int status = cache && logits ? measure(cache, engine, tokens, count, logits, cost, error) : -1;
+    int status = -1;
 
+    if (!threads || !logits)
+        fail(error, "out of memory for a chat of %d tokens", count);
+    else if (cache)
+        status = measure(cache, engine, tokens, count, logits, cost, error);
     if (cache)
         cache->free(cache);
     engine_free(engine);

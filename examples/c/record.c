@@ -66,8 +66,10 @@ static int start(struct record *r, struct error *error)
         return fail(error, "out of memory for attention over %d tokens", r->tokens);
     r->engine = engine_new(&r->loaded.model, r->threads, CHUNK, error);
     r->cache = r->engine ? streams_new(&config, shape, r->threads, error) : NULL;
-    if (!r->cache || r->cache->open(r->cache, NULL, 0, &r->sequence, &hit, error) != CACHE_OK)
+    if (!r->cache)
         return -1;
+    if (r->cache->open(r->cache, NULL, 0, &r->sequence, &hit, error) != CACHE_OK)
+        return fail(error, "no room for %d tokens", r->tokens);
     streams_watch(r->cache, &(struct streams_watch){ r, tell });
     return 0;
 }

@@ -56,18 +56,30 @@ void streams_attended(const struct streams *s, int chat, int stream, const struc
         channel_of(s, of, LEARNED_SUM)[slot] += channel_of(s, of, LEARNED_LAST)[slot];
 }
 
-void streams_written(const struct streams *s, int layer, const float *k, const float *v)
+/* The lengths of a token's key and value, in one head. */
+static int32_t measure_vectors(const struct streams *s, const kvf_stream *of, uint32_t slot, const float *k,
+                               const float *v)
+{
+    const size_t dim = (size_t)s->shape.head_dim;
+    const int32_t status = kvf_keysum_norm(k, dim, channel_of(s, of, LEARNED_KEY) + slot);
+
+    return status == KVF_OK ? kvf_keysum_norm(v, dim, channel_of(s, of, LEARNED_VALUE) + slot) : status;
+}
+
+void streams_written(struct streams *s, int layer, const float *k, const float *v)
 {
     const size_t heads = (size_t)s->shape.kv_heads, dim = (size_t)s->shape.head_dim;
     const uint32_t *places = s->places + (size_t)layer * (size_t)s->config.max_rows * heads;
 
-    for (size_t i = 0; i < (size_t)s->n_rows * heads; i++) {
-        const int chat = s->rows[i / heads].sequence;
-        const kvf_stream *of = stream_of(s, chat, layer * (int)heads + (int)(i % heads));
-        if (s->chats[chat].policy.kind != EVICT_LEARNED)
+    for (int i = 0; i < s->n_chats; i++) {
+        const int chat = s->step_chats[i];
+        const struct streams_chat *c = &s->chats[chat];
+        if (c->policy.kind != EVICT_LEARNED)
             continue;
-        kvf_keysum_norm(k + i * dim, dim, channel_of(s, of, LEARNED_KEY) + places[i]);
-        kvf_keysum_norm(v + i * dim, dim, channel_of(s, of, LEARNED_VALUE) + places[i]);
+        for (size_t at = (size_t)c->first * heads; at < (size_t)(c->first + c->count) * heads; at++) {
+            const kvf_stream *of = stream_of(s, chat, layer * (int)heads + (int)(at % heads));
+            streams_failed(s, measure_vectors(s, of, places[at], k + at * dim, v + at * dim), 0);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ static int append(struct kv_backend *self, int layer, const float *k, const floa
     if (status != KVF_KERNEL_OK)
         return fail(error, "streams: append: %s", kvf_kernel_status_name(status));
     streams_written(s, layer, k, v);
-    return 0;
+    return streams_check(s, "lengths of keys and values", error);
 }
 
 void streams_row(const struct streams *s, int chat, int stream, struct streams_row *row)

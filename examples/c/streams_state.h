@@ -129,7 +129,7 @@ float *streams_sums(const struct streams *s, int chat, int stream, int position,
 
 /* Once a query has attended, and once keys and values [max_rows][kv heads][dim] of a layer are written: for the policy. */
 void streams_attended(const struct streams *s, int chat, int stream, const struct streams_work *work);
-void streams_written(const struct streams *s, int layer, const float *k, const float *v);
+void streams_written(struct streams *s, int layer, const float *k, const float *v);
 
 /* Scores the tokens of the chats of a step, where the policy needs it now. */
 int streams_score(struct streams *s, struct error *error);

@@ -81,8 +81,8 @@ pub unsafe extern "C" fn kvf_budget_by_head_scores(
     reason: *mut u32,
 ) -> kvf_status {
     let share = || {
-        // SAFETY: rules (a) and (b).
         let (streams, protected, budgets) =
+            // SAFETY: rules (a) and (b).
             unsafe { (ptr::inputs(streams, n)?, protected(guarded)?, ptr::slice_mut(budgets, n)?) };
         for index in 0..n {
             // SAFETY: rule (a).

@@ -127,8 +127,8 @@ pub(crate) unsafe fn with_config(cfg: *const kvf_config, run: Run<'_>) -> Result
     if cfg.n_groups as usize > MAX_GROUPS {
         return Err(Refused::Field(ConfigError::Groups));
     }
-    // SAFETY: rule (a).
     let (pools, groups) =
+        // SAFETY: rule (a).
         unsafe { (ptr::inputs(cfg.pools, cfg.n_pools as usize)?, ptr::inputs(cfg.groups, cfg.n_groups as usize)?) };
     let given = Given { cfg: &cfg, pools, groups };
     let result = match (given.pools.count, given.groups.count) {

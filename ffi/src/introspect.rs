@@ -125,8 +125,8 @@ pub unsafe extern "C" fn kvf_cache_check(
     let check = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver(cache) }?;
-        // SAFETY: rules (a) and (b).
         let (scratch, n_needed, violation) =
+            // SAFETY: rules (a) and (b).
             unsafe { (ptr::slice_mut(scratch, cap)?, ptr::optional_out(n_needed)?, ptr::output(violation)?) };
         match needed(cache.cache.check(level, scratch), n_needed)? {
             Ok(()) => {

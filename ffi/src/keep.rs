@@ -73,8 +73,8 @@ pub unsafe extern "C" fn kvf_evict_keep_above(
     let choose = || {
         // SAFETY: rule (a).
         let (slots, protected, kept) = unsafe { (slots(stream)?, protected(guarded)?, ptr::out(kept)?) };
-        // SAFETY: rules (a) and (b).
         let (scores, keep) =
+            // SAFETY: rules (a) and (b).
             unsafe { (ptr::slice(scores, slots.rows as usize)?, ptr::slice_mut(keep, slots.columns() as usize)?) };
         kept.set(keep_above(&slots, scores, &protected, threshold, keep)?);
         Ok(())

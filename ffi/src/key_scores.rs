@@ -103,8 +103,8 @@ pub unsafe extern "C" fn kvf_evict_features(
     let write = || {
         // SAFETY: rule (a).
         let slots = unsafe { slots(stream) }?;
-        // SAFETY: rules (a) and (b).
         let (inputs, features, n) =
+            // SAFETY: rules (a) and (b).
             unsafe { (feature_inputs(inputs, slots.rows as usize)?, ptr::slice_mut(features, cap)?, ptr::out(n)?) };
         let floats = slots.live().count().checked_mul(FEATURES as usize).ok_or(Status(KVF_ERR_SIZE))?;
         n.set(floats);
@@ -136,8 +136,8 @@ pub unsafe extern "C" fn kvf_evict_quest_columns(
     reason: *mut u32,
 ) -> kvf_status {
     let choose = || {
-        // SAFETY: rules (a) and (b).
         let (bounds, chosen, n_chosen) =
+            // SAFETY: rules (a) and (b).
             unsafe { (ptr::slice(bounds, n)?, ptr::slice_mut(chosen, n)?, ptr::out(n_chosen)?) };
         n_chosen.set(quest_columns(bounds, count, dense, chosen)?);
         Ok(())

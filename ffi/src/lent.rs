@@ -94,8 +94,8 @@ pub(crate) unsafe fn slots<'a>(stream: *const kvf_stream) -> Result<Slots<'a>, R
 /// Rule (a).
 unsafe fn slots_of<'a>(given: &kvf_stream) -> Result<Slots<'a>, Refused> {
     let (counters, slots) = counters(given)?;
-    // SAFETY: the caller's.
     let (valid, positions) =
+        // SAFETY: the caller's.
         unsafe { (ptr::slice(given.valid, given.columns as usize)?, ptr::slice(given.positions, slots)?) };
     Ok(Slots::new(given.page_tokens, counters, valid, positions)?)
 }

@@ -23,8 +23,8 @@ pub unsafe extern "C" fn kvf_evict_mass_of_row(
     let ask = || {
         // SAFETY: rule (a).
         let (slots, mass) = unsafe { (slots(stream)?, ptr::out(mass)?) };
-        // SAFETY: rule (a).
         let (probabilities, keep) =
+            // SAFETY: rule (a).
             unsafe { (ptr::slice(probabilities, slots.rows as usize)?, ptr::slice(keep, slots.columns() as usize)?) };
         mass.set(mass_of_row(&slots, probabilities, keep)?);
         Ok(())
@@ -49,8 +49,8 @@ pub unsafe extern "C" fn kvf_evict_output_error(
     error: *mut f32,
 ) -> kvf_status {
     let write = || {
-        // SAFETY: rules (a) and (b).
         let (kept, evicted, error) =
+            // SAFETY: rules (a) and (b).
             unsafe { (ptr::slice(kept, n)?, ptr::slice(evicted, n)?, ptr::slice_mut(error, n)?) };
         Ok(output_error(mass, kept, evicted, error)?)
     };

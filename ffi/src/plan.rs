@@ -48,8 +48,8 @@ pub unsafe extern "C" fn kvf_plan_add(
     let add = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rule (a).
         let (tokens, shortage) =
+            // SAFETY: rule (a).
             unsafe { (ptr::optional_slice(tokens, count as usize)?, ptr::optional_output(shortage)?) };
         explain(cache.cache.plan_add(SequenceId::from_bits(seq), count, tokens), shortage)
     };

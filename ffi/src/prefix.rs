@@ -50,8 +50,8 @@ pub unsafe extern "C" fn kvf_prefix_match(
     let find = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rule (a).
         let (prompt, ticket, tokens, shortage) =
+            // SAFETY: rule (a).
             unsafe { (read_prompt(prompt)?, ptr::out(ticket)?, ptr::out(tokens)?, ptr::optional_output(shortage)?) };
         let deadline = (deadline != KVF_NO_DEADLINE).then_some(deadline);
         let (id, hit) = explain(cache.cache.match_prefix(&prompt, limit, deadline), shortage)?;

@@ -23,8 +23,8 @@ pub unsafe extern "C" fn kvf_seq_open(
     let open = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rule (a).
         let (params, seq, shortage) =
+            // SAFETY: rule (a).
             unsafe { (read_params(params)?, ptr::out(seq)?, ptr::optional_output(shortage)?) };
         seq.set(explain(cache.cache.open(&params), shortage)?.to_bits());
         Ok(())
@@ -44,8 +44,8 @@ pub unsafe extern "C" fn kvf_seq_open_ticket(
     let open = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rule (a).
         let (params, seq, shortage) =
+            // SAFETY: rule (a).
             unsafe { (read_params(params)?, ptr::out(seq)?, ptr::optional_output(shortage)?) };
         seq.set(explain(cache.cache.open_ticket(TicketId::from_bits(ticket), &params), shortage)?.to_bits());
         Ok(())
@@ -84,8 +84,8 @@ pub unsafe extern "C" fn kvf_seq_fork(
     let fork = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rules (a) and (b); a SequenceId is a transparent u64.
         let (children, shortage) =
+            // SAFETY: rules (a) and (b); a SequenceId is a transparent u64.
             unsafe { (ptr::slice_mut(children.cast::<SequenceId>(), n)?, ptr::optional_output(shortage)?) };
         explain(cache.cache.fork(SequenceId::from_bits(seq), at, children), shortage)
     };
@@ -172,8 +172,8 @@ pub unsafe extern "C" fn kvf_seq_append(
     let append = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rule (a).
         let (tokens, report, shortage) =
+            // SAFETY: rule (a).
             unsafe { (ptr::slice(tokens, n)?, ptr::optional_output(report)?, ptr::optional_output(shortage)?) };
         let done = explain(cache.cache.append(SequenceId::from_bits(seq), tokens), shortage)?;
         if let Some(report) = report {
@@ -198,8 +198,8 @@ pub unsafe extern "C" fn kvf_seq_append_batch(
     let append = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver_mut(cache) }?;
-        // SAFETY: rule (a).
         let (items, report, shortage) =
+            // SAFETY: rule (a).
             unsafe { (ptr::slice(items, n)?, ptr::optional_output(report)?, ptr::optional_output(shortage)?) };
         for item in items {
             // SAFETY: rule (a).

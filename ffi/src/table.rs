@@ -87,8 +87,8 @@ pub unsafe extern "C" fn kvf_table_slots(
     let write = || {
         // SAFETY: rules (d) and (e).
         let cache = unsafe { ptr::receiver(cache) }?;
-        // SAFETY: rules (a) and (b).
         let (slots, positions, n) =
+            // SAFETY: rules (a) and (b).
             unsafe { (ptr::slice_mut(slots, cap)?, ptr::slice_mut(positions, cap)?, ptr::out(n)?) };
         match cache.cache.export_slots(group_id(group)?, slots, positions) {
             Ok(count) => n.set(count as usize),

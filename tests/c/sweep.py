@@ -321,6 +321,7 @@ WRONG = {
     ("kvf_keychain_next", "n"): {"0": ARGUMENT},
     ("kvf_keychain_next_long", "n"): {"0": ARGUMENT},
     ("kvf_keychain_next", "n_spans"): {"SIZE_MAX": SIZE},
+    ("kvf_keychain_next_long", "n_spans"): {"SIZE_MAX": SIZE},
     ("kvf_seq_add_spans", "spans"): {"-> in_spans[0].length = 0": ARGUMENT, "-> in_spans[0].start = 0": ARGUMENT},
 }
 HANDLES = {"kvf_seq", "kvf_ticket", "kvf_namespace", "kvf_transfer", "kvf_lease"}

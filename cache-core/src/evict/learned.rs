@@ -146,7 +146,9 @@ pub fn learned_scores(
         for (place, ((slot, position), rank)) in places.iter_mut().zip(tokens.by_ref()) {
             *place = slot;
             for (lanes, x) in block.iter_mut().zip(features(slots, inputs, slot, position, rank)) {
-                lanes.iter_mut().skip(count).take(1).for_each(|lane| *lane = x);
+                if let Some(lane) = lanes.get_mut(count) {
+                    *lane = x;
+                }
             }
             count = count.saturating_add(1);
         }

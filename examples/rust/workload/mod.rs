@@ -204,16 +204,18 @@ fn mix(mut z: u64) -> u64 {
     z ^ z >> 31
 }
 
-struct Random(u64);
+/// SplitMix64: numbers that are the same everywhere.
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
     fn below(&mut self, n: u64) -> u64 {
-        ((self.next() >> 32) * n) >> 32
+        ((self.draw() >> 32) * n) >> 32
     }
 }
 

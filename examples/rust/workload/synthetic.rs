@@ -34,9 +34,9 @@ impl Workload {
         let mut random = Random(2);
         let (mut active, mut used) = (Vec::new(), 0);
         for request in 0..20_000 {
-            let (scale, prompt) = ((random.next() >> 56).count_ones(), 16 + random.below(16));
+            let (scale, prompt) = ((random.draw() >> 56).count_ones(), 16 + random.below(16));
             let prompt = prompt << scale;
-            let (scale, reply) = ((random.next() >> 58).count_ones(), 8 + random.below(8));
+            let (scale, reply) = ((random.draw() >> 58).count_ones(), 8 + random.below(8));
             let tokens = prompt + (reply << scale);
             let pages = tokens.div_ceil(u64::from(PAGE_TOKENS));
             while used + pages > 65_000 {

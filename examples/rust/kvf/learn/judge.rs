@@ -7,7 +7,7 @@ use kvfolio::evict::{Meter, Protected, Random};
 
 use super::by_layer;
 use super::recording::Recording;
-use super::replay::{self, Scores};
+use super::replay::{self, Policy, Scores};
 use super::weights::Weights;
 
 #[derive(Args)]
@@ -108,9 +108,9 @@ fn of_layer(
         _ => Ok::<_, String>(Scores::Oldest),
     };
     (0..recording.kv_heads).try_fold(Meter::default(), |sum, head| {
-        let (of, protected) = (recording.head(layer, head), row.protected(budget));
-        let (size, how) = ((recording.tokens, budget), (scores(head)?, &protected));
-        let lost = replay::replay(&of, recording.group, size, how, |_, _| ()).map_err(|error| error.to_string())?;
+        let policy = Policy { budget, scores: scores(head)?, protected: row.protected(budget) };
+        let lost =
+            replay::replay(&recording.head(layer, head), &policy, |_, _| ()).map_err(|error| error.to_string())?;
         Ok(sum.plus(lost))
     })
 }

@@ -2,6 +2,7 @@
 //! few weights, and the same on every machine.
 
 use kvfolio::evict::{FEATURES, Mlp};
+use kvfolio_examples::workload::Random;
 
 use super::samples::Sample;
 
@@ -18,39 +19,27 @@ pub(super) struct Plan {
     pub(super) seed: u64,
 }
 
-/// SplitMix64.
-struct Chance(u64);
+/// In `-1..1`.
+fn signed(chance: &mut Random) -> f32 {
+    (chance.draw() >> 40) as f32 / (1 << 23) as f32 - 1.0
+}
 
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    /// In `-1..1`.
-    fn signed(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, (self.next() % (last as u64 + 1)) as usize);
-        }
+fn shuffle<T>(items: &mut [T], chance: &mut Random) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, (chance.draw() % (last as u64 + 1)) as usize);
     }
 }
 
 /// Weights in the order of [`Mlp`], and the root of the mean squared error of the last pass.
 pub(super) fn train(samples: &[Sample], plan: Plan) -> (Vec<f32>, f32) {
-    let mut chance = Chance(plan.seed);
+    let mut chance = Random(plan.seed);
     let mut weights = initial(samples, plan.hidden, &mut chance);
     let mut order: Vec<u32> = (0..samples.len() as u32).collect();
     let mut adam = Adam::new(weights.len());
     let steps = (plan.passes * samples.len().div_ceil(BATCH)) as f32;
     let mut error = 0.0;
     for _ in 0..plan.passes {
-        chance.shuffle(&mut order);
+        shuffle(&mut order, &mut chance);
         let mut squares = 0.0_f64;
         for batch in order.chunks(BATCH) {
             let mut gradient = vec![0.0; weights.len()];
@@ -67,7 +56,7 @@ pub(super) fn train(samples: &[Sample], plan: Plan) -> (Vec<f32>, f32) {
 }
 
 /// Means and deviations of the features; random weights of the first layer and the second; the mean target.
-fn initial(samples: &[Sample], hidden: usize, chance: &mut Chance) -> Vec<f32> {
+fn initial(samples: &[Sample], hidden: usize, chance: &mut Random) -> Vec<f32> {
     let count = samples.len().max(1) as f64;
     let mean = |of: &dyn Fn(&Sample) -> f64| samples.iter().map(of).sum::<f64>() / count;
     let means: [f64; F] = core::array::from_fn(|i| mean(&|sample| f64::from(sample.features[i])));
@@ -76,9 +65,9 @@ fn initial(samples: &[Sample], hidden: usize, chance: &mut Chance) -> Vec<f32> {
         variance.sqrt().max(1e-6) as f32
     });
     let mut weights: Vec<f32> = means.iter().map(|&x| x as f32).chain(deviations).collect();
-    weights.extend((0..hidden * F).map(|_| chance.signed() * (3.0 / F as f32).sqrt()));
+    weights.extend((0..hidden * F).map(|_| signed(chance) * (3.0 / F as f32).sqrt()));
     weights.extend((0..hidden).map(|_| 0.0));
-    weights.extend((0..hidden).map(|_| chance.signed() * (3.0 / hidden as f32).sqrt()));
+    weights.extend((0..hidden).map(|_| signed(chance) * (3.0 / hidden as f32).sqrt()));
     weights.push(mean(&|sample| f64::from(sample.target)) as f32);
     debug_assert_eq!(weights.len(), Mlp::len(hidden as u32));
     weights

@@ -22,6 +22,8 @@ pub(super) struct Recording {
 
 /// One KV head of one layer.
 pub(super) struct Head<'a> {
+    /// Query heads.
+    pub(super) group: usize,
     pub(super) key_norms: Vec<f32>,
     pub(super) value_norms: Vec<f32>,
     rows: &'a [u8],
@@ -63,7 +65,7 @@ impl Recording {
         let (norms, rows) = bytes.split_at(8 * self.tokens);
         let floats: Vec<f32> = norms.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect();
         let (key_norms, value_norms) = floats.split_at(self.tokens);
-        Head { key_norms: key_norms.to_vec(), value_norms: value_norms.to_vec(), rows }
+        Head { group: self.group, key_norms: key_norms.to_vec(), value_norms: value_norms.to_vec(), rows }
     }
 }
 

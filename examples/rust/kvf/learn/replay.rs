@@ -22,6 +22,13 @@ pub(super) enum Scores<'a> {
     Learned(Mlp<'a>),
 }
 
+/// What stays of a head's tokens.
+pub(super) struct Policy<'a> {
+    pub(super) budget: u32,
+    pub(super) scores: Scores<'a>,
+    pub(super) protected: Protected<'a>,
+}
+
 /// Channels of a stream.
 const SCORE: u32 = 0;
 const SUM: u32 = 1;
@@ -40,15 +47,14 @@ pub(super) fn inputs<'a>(stream: &'a Stream<'_>) -> FeatureInputs<'a> {
     }
 }
 
-/// Replays a head's tokens within a budget; `look` is shown the stream after each query. Gives the evicted mass of the queries
+/// Replays a head's tokens; `look` is shown the stream after each query. Gives the evicted mass of the queries
 /// that had too many tokens to see.
 pub(super) fn replay(
     head: &Head<'_>,
-    group: usize,
-    (tokens, budget): (usize, u32),
-    (scores, protected): (Scores<'_>, &Protected<'_>),
+    policy: &Policy<'_>,
     mut look: impl FnMut(usize, &Stream<'_>),
 ) -> Result<Meter, EvictError> {
+    let (tokens, budget) = (head.key_norms.len(), policy.budget);
     // Pages of one token: what is evicted leaves no hole.
     let slots = (budget as usize).saturating_add(1).min(tokens);
     let (mut valid, mut positions) = (vec![0; slots], vec![0; slots]);
@@ -64,7 +70,7 @@ pub(super) fn replay(
             stream.channel_mut(channel).1[at] = norms[t];
         }
         if stream.counters().live > budget {
-            stream.evict(&External, protected, budget, &mut keep)?;
+            stream.evict(&External, &policy.protected, budget, &mut keep)?;
             stream.drop_dead_columns(|_| ());
         }
         let row: Vec<f32> = head.row(t).collect();
@@ -75,11 +81,11 @@ pub(super) fn replay(
             meter.add((1.0 - kept / all).max(0.0));
         }
         for &(slot, mass) in &seen {
-            let mass = if kept > 0.0 { mass / kept * group as f32 } else { 0.0 };
+            let mass = if kept > 0.0 { mass / kept * head.group as f32 } else { 0.0 };
             stream.channel_mut(LAST).1[slot] = mass;
             stream.channel_mut(SUM).1[slot] += mass;
         }
-        score(&mut stream, scores)?;
+        score(&mut stream, policy.scores)?;
         look(t, &stream);
     }
     Ok(meter)

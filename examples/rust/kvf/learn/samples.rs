@@ -3,7 +3,7 @@
 use kvfolio::evict::{EvictError, FEATURES, Protected, Stream, features};
 
 use super::recording::Recording;
-use super::replay::{self, Scores};
+use super::replay::{self, Policy, Scores};
 
 /// Queries over which future attention is taken.
 const AHEAD: usize = 128;
@@ -40,7 +40,7 @@ pub(super) fn of_layer(recording: &Recording, layer: usize) -> Result<Vec<Sample
                     samples.push(Sample { features: features(&slots, &inputs, slot, position, rank), target });
                 }
             };
-            replay::replay(&head, group, (tokens, budget), (Scores::H2o, &protected), look)?;
+            replay::replay(&head, &Policy { budget, scores: Scores::H2o, protected }, look)?;
         }
     }
     Ok(samples)

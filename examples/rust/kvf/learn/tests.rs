@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use half::f16;
+use kvfolio::evict::{FEATURES, Mlp};
 
 use super::recording::Recording;
 use super::weights::Weights;
@@ -88,7 +89,11 @@ fn gradients_are_slopes_of_the_loss() {
     let (weights, _) = network::train(&samples, plan);
     for sample in samples.iter().step_by(9_973) {
         let mut gradient = vec![0.0; weights.len()];
-        network::backward(&weights, plan.hidden, sample, &mut gradient);
+        let miss = network::backward(&weights, plan.hidden, sample, &mut gradient);
+        // What is trained is what the library evaluates.
+        let mlp = Mlp::new(Mlp::VERSION, FEATURES, plan.hidden as u32, &weights).unwrap();
+        let score = mlp.score(sample.features);
+        assert!((miss + sample.target - score).abs() < 1e-4 * (1.0 + score.abs()));
         for at in 16..weights.len() {
             let loss = |by: f32| {
                 let mut moved = weights.clone();

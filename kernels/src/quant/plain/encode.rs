@@ -98,8 +98,8 @@ unsafe fn encode_groups(
     fixed: f32,
 ) -> Result<Report, QuantError> {
     let (row, group) = shape(form);
-    // SAFETY: the caller's promise.
     let (codes, scales, fp8_scales, zeros) =
+        // SAFETY: the caller's promise.
         unsafe { (&mut *to.codes, &mut *to.scales, &mut *to.fp8_scales, &mut *to.zeros) };
     match form.kind {
         Kind::Int(n) => {
